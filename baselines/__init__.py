@@ -1,0 +1,1 @@
+"""Methods; one file is one method, readable top to bottom."""

@@ -1,0 +1,1 @@
+"""Hydra configuration; one choice is one small file."""

@@ -1,0 +1,239 @@
+"""What tasks and methods promise each other, and nothing else.
+
+Axes have fixed letters everywhere: S seeds, N visible rows, d design variables, K designs,
+T recorded iterations. Larger y is always better. An invalid design has the value NaN.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal
+
+import torch
+from torch import Tensor
+
+from ddobench.errors import UsageError, check_whole
+from ddobench.graphs import Graph
+from ddobench.streams import Stream, Streams
+
+Privilege = Literal["graph", "hidden"]
+
+
+@dataclass(frozen=True)
+class Space:
+    """Where designs live: R^d, or one category out of `sizes[i]` for each variable i."""
+
+    d: int
+    sizes: tuple[int, ...] | None = None
+
+    @property
+    def categorical(self) -> bool:
+        """Whether every variable takes one of finitely many whole values."""
+        return self.sizes is not None
+
+    def contains(self, x: Tensor) -> Tensor:  # (..., d) -> (...)
+        """Tell which designs are finite and, in a categorical space, of existing categories."""
+        inside = torch.isfinite(x)
+        if self.sizes is not None:
+            top = torch.tensor(self.sizes, dtype=x.dtype, device=x.device)
+            inside &= (x == x.round()) & (x >= 0) & (x < top)
+        return inside.all(dim=-1)
+
+
+@dataclass(frozen=True)
+class Privileged:
+    """What only the harness may know; a field is filled only for a method that asks by name."""
+
+    graphs: tuple[Graph, ...] | None = None  # one per seed
+    hidden: Tensor | None = None  # (S, N, d) coordinates behind the observed designs
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """All a method ever sees: the visible table of S problem instances, in float64."""
+
+    x: Tensor  # (S, N, d)
+    y: Tensor  # (S, N)
+    space: Space
+    privileged: Privileged = field(default=Privileged())
+
+    def __post_init__(self) -> None:
+        if self.x.ndim != 3 or self.y.shape != self.x.shape[:2] or self.x.shape[2] != self.space.d:
+            raise ValueError(
+                f"a dataset needs x (S, N, {self.space.d}) and y (S, N), "
+                f"got {tuple(self.x.shape)} and {tuple(self.y.shape)}"
+            )
+
+    @property
+    def n(self) -> int:
+        """The number of visible rows N."""
+        return self.x.shape[1]
+
+    def best(self) -> Tensor:
+        """Return the best visible design of each seed, (S, d)."""
+        top = self.y.argmax(dim=1)
+        return self.x[torch.arange(len(top)), top]
+
+
+@dataclass(frozen=True)
+class Problem(ABC):
+    """S instances of a task: the visible table and, for the harness alone, the oracle."""
+
+    data: Dataset
+    optimum: Tensor | None  # (S,) the largest value any valid design has, where known exactly
+    graphs: tuple[Graph, ...] | None  # the true graph of each instance, where known
+    hidden: Tensor | None = None  # (S, N, d_hidden) coordinates behind data.x, where there are any
+
+    def evaluate(self, x: Tensor) -> Tensor:  # (S, K, d) -> (S, K)
+        """Return the true value of each design in float64, NaN where the design is invalid."""
+        seeds, _, d = self.data.x.shape
+        if x.ndim != 3 or x.shape[0] != seeds or x.shape[2] != d:
+            raise ValueError(f"designs must be (S={seeds}, K, d={d}), got {tuple(x.shape)}")
+        x = x.to(torch.float64)
+        inside = self.data.space.contains(x)
+        y = self._evaluate(torch.where(inside[..., None], x, torch.ones_like(x)))
+        return torch.where(inside, y, torch.nan)
+
+    @abstractmethod
+    def _evaluate(self, x: Tensor) -> Tensor:
+        """Compute the values of finite float64 designs, NaN where one is invalid."""
+
+    def measure(self, x: Tensor) -> dict[str, Tensor]:  # noqa: ARG002 - a default for all tasks
+        """Return further per-design measurements, each (S, K), such as an off-surface residual."""
+        return {}
+
+    def visible_to(self, privileges: frozenset[Privilege]) -> Dataset:
+        """Return the table with exactly the privileged knowledge that was asked for by name."""
+        return replace(
+            self.data,
+            privileged=Privileged(
+                graphs=self.graphs if "graph" in privileges else None,
+                hidden=self.hidden if "hidden" in privileges else None,
+            ),
+        )
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a reader of the report is told about a task."""
+
+    title: str
+    formula: str  # plain text with Unicode symbols
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task(ABC):
+    """A family of problems; its fields are its knobs, a seed picks the instance."""
+
+    version: ClassVar[int] = 1  # bump when the numbers of an unchanged config change
+    regret_unit: ClassVar[Literal["sd", "raw"]] = "sd"
+
+    d: int
+    n: int
+
+    def __post_init__(self) -> None:
+        check_whole("d", self.d, 1)
+        check_whole("n", self.n, 2)
+
+    def problem(self, seeds: Sequence[int]) -> Problem:
+        """Draw the instances of the given seeds, all at once."""
+        return self._draw(self.streams(seeds))
+
+    def streams(self, seeds: Sequence[int]) -> Streams:
+        """Return the data streams, named by the task alone so that all methods share them."""
+        return Streams(seeds, f"task/{type(self).__name__}")
+
+    @abstractmethod
+    def describe(self) -> Description:
+        """Say what the task is, for people."""
+
+    @abstractmethod
+    def _draw(self, rng: Streams) -> Problem:
+        """Draw one instance per seed of `rng`."""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """The designs of one iteration, best first unless the method predicts their values."""
+
+    designs: Tensor  # (S, K, d)
+    predicted: Tensor | None = None  # (S, K); None: the harness asks the method's predict()
+    iteration: int | None = None  # None: one more than the iteration before
+
+
+@dataclass(kw_only=True)
+class Method(ABC):
+    """A way to propose designs from a table; its fields are its hyper-parameters."""
+
+    version: ClassVar[int] = 1  # bump when the numbers of an unchanged config change
+    seeds_at_once: ClassVar[int | None] = None  # the most seeds worth stacking; None: all of them
+
+    @property
+    def privileges(self) -> frozenset[Privilege]:
+        """The privileged knowledge this configuration asks for."""
+        return frozenset()
+
+    def declines(self, data: Dataset) -> str | None:  # noqa: ARG002 - a default for all methods
+        """Return why this method cannot work on such data, or None if it can."""
+        return None
+
+    @abstractmethod
+    def fit(self, data: Dataset, rng: Streams) -> None:
+        """Learn from the visible table."""
+
+    @abstractmethod
+    def propose(self, starts: Tensor, rng: Streams) -> Iterator[Proposal]:
+        """Yield the designs at each iteration, the first before any step.
+
+        `starts` (S, K, d) are visible designs, the same for every method of a seed; a method may
+        propose fewer than K designs, never more.
+        """
+
+    def predict(self, x: Tensor) -> Tensor | None:  # noqa: ARG002 - a default for all methods
+        """Return the model's value of each design in the units of y, (S, K), or None."""
+        return None
+
+    def failures(self) -> Mapping[int, str]:
+        """Return the seeds (positions along S) whose fit or ascent broke down, and why."""
+        return {}
+
+    def diagnostics(self) -> Sequence[Mapping[str, Any]]:
+        """Return what is worth storing beside the scores, one JSON-like mapping per seed."""
+        return []
+
+
+class OneSeedMethod(Method):
+    """The adapter for authors who prefer one seed at a time: the harness does the looping."""
+
+    seeds_at_once: ClassVar[int | None] = 1
+
+    @abstractmethod
+    def fit_one(self, x: Tensor, y: Tensor, space: Space, rng: Stream) -> None:
+        """Learn from one visible table: x (N, d), y (N,)."""
+
+    @abstractmethod
+    def propose_one(self, starts: Tensor, rng: Stream) -> Iterator[Tensor]:
+        """Yield designs (K, d) at each iteration, from visible designs `starts` (K, d)."""
+
+    def predict_one(self, x: Tensor) -> Tensor | None:  # noqa: ARG002 - a default for all methods
+        """Return the model's value of each design, (K,), or None."""
+        return None
+
+    def fit(self, data: Dataset, rng: Streams) -> None:
+        """Learn from the only seed there is."""
+        if len(rng.rows) != 1:
+            raise UsageError(f"a one-seed method was given {len(rng.rows)} seeds at once")
+        self.fit_one(data.x[0], data.y[0], data.space, rng.rows[0])
+
+    def propose(self, starts: Tensor, rng: Streams) -> Iterator[Proposal]:
+        """Yield the designs of the only seed there is."""
+        for designs in self.propose_one(starts[0], rng.rows[0]):
+            yield Proposal(designs[None])
+
+    def predict(self, x: Tensor) -> Tensor | None:
+        """Return the model's values for the only seed there is."""
+        y = self.predict_one(x[0])
+        return None if y is None else y[None]

@@ -1,0 +1,91 @@
+"""The toy quadratic of the paper: f(x) = sum of s_i x_i x_(i+1) around a cycle, x in {0,1}^d.
+
+All signs are +1 in the paper, so the optimum is all ones and even a linear fit finds it with enough
+data; `signs=random` draws them per instance and makes the task telling. The optimum is exact for
+both: max-sum around the cycle.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ddobench.contracts import Dataset, Description, Problem, Space, Task
+from ddobench.elimination import Table, Values, maximise
+from ddobench.errors import UsageError, check_one_of, check_whole
+from ddobench.graphs import Graph
+from ddobench.streams import Streams
+
+SIGNS = ("ones", "random")
+
+
+@dataclass(frozen=True)
+class QuadraticProblem(Problem):
+    """Cycles of products with the signs of each seed."""
+
+    signs: Tensor | None = None  # (S, d)
+
+    def _evaluate(self, x: Tensor) -> Tensor:
+        assert self.signs is not None
+        return cycle_value(x, self.signs)
+
+
+def cycle_value(x: Tensor, signs: Tensor) -> Tensor:  # (S, K, d), (S, d) -> (S, K)
+    """Return the signed sum of products of neighbours around the cycle."""
+    return (x * x.roll(-1, dims=-1) * signs[:, None, :]).sum(dim=-1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quadratic(Task):
+    """Uniform binary designs on a cycle of interacting neighbours."""
+
+    regret_unit: ClassVar[Literal["sd", "raw"]] = "raw"
+
+    signs: str = "ones"
+    noise: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_whole("d", self.d, 4, "at d=3 the cycle is a single triangle, use d=4 or more")
+        check_one_of("task.signs", self.signs, SIGNS)
+        if self.noise < 0:
+            raise UsageError(f"task.noise must be a standard deviation >= 0, got {self.noise}")
+
+    def describe(self) -> Description:
+        """Say what the task is."""
+        return Description(
+            title=f"Toy quadratic on a cycle of {self.d} bits",
+            formula="f(x) = Σ sᵢ xᵢ xᵢ₊₁ around the cycle, x ∈ {0,1}^d"
+            + (", sᵢ = 1" if self.signs == "ones" else ", sᵢ = ±1 at random"),
+            text=f"{self.n} uniform designs are visible; regret is optimum − f(x̂) in raw units.",
+        )
+
+    def _draw(self, rng: Streams) -> QuadraticProblem:
+        seeds = len(rng.seeds)
+        x = rng.child("designs").integers(2, self.n, self.d).to(torch.float64)
+        signs = torch.ones(seeds, self.d, dtype=torch.float64)
+        if self.signs == "random":
+            signs = 2.0 * rng.child("signs").integers(2, self.d).to(torch.float64) - 1.0
+        y = cycle_value(x, signs)
+        if self.noise:
+            y = y + self.noise * rng.child("noise").normal(self.n, dtype=torch.float64)
+        cycle = Graph.from_edges(self.d, [(i, (i + 1) % self.d) for i in range(self.d)])
+        return QuadraticProblem(
+            data=Dataset(x=x, y=y, space=Space(self.d, (2,) * self.d)),
+            optimum=torch.from_numpy(_largest_value(signs.numpy())),
+            graphs=(cycle,) * seeds,
+            signs=signs,
+        )
+
+
+def _largest_value(signs: Values) -> Values:
+    """Return the exact optimum of each row of signs, (S,)."""
+    seeds, d = signs.shape
+    tables = []
+    for i in range(d):
+        values = np.zeros((seeds, 2, 2))
+        values[:, 1, 1] = signs[:, i]
+        tables.append(Table((i, (i + 1) % d), values))
+    return maximise(tables, [2] * d)[0]
