@@ -67,8 +67,10 @@ class FGM(Method):
     def predict(self, x: Tensor) -> Tensor:  # (S, K, d) -> (S, K)
         """Return the sum of the fitted tables at each design."""
         rows = [
-            sum(table.values[0].ravel()[configuration(designs, table.scope, self._sizes)]
-                for table in tables)
+            sum(
+                table.values[0].ravel()[configuration(designs, table.scope, self._sizes)]
+                for table in tables
+            )
             for designs, tables in zip(x.numpy(), self._tables, strict=True)
         ]
         return torch.from_numpy(np.stack(rows))

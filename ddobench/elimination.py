@@ -6,7 +6,7 @@ go through together: every table carries the seed axis in front.
 """
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import prod
@@ -28,32 +28,24 @@ class Table:
     values: Values
 
 
+@dataclass(frozen=True)
+class _Bucket:
+    """All that depends on `variable` when its turn comes; its parent is the next of `rest`."""
+
+    variable: int
+    rest: Scope
+    values: Values  # (S, *sizes of rest, size of variable)
+
+
 def maximise(tables: Sequence[Table], sizes: Sequence[int]) -> tuple[Values, NDArray[np.int64]]:
     """Return the largest value of the sum, (S,), and a maximiser, (S, number of variables)."""
     seeds = len(tables[0].values)
     choices: list[tuple[int, Scope, NDArray[np.int64]]] = []
-    total = np.zeros(seeds)
-    holding: list[set[int]] = [set() for _ in sizes]
-    alive = dict(enumerate(tables))
-    for key, table in alive.items():
-        for variable in table.scope:
-            holding[variable].add(key)
-
-    for variable in elimination_order([table.scope for table in tables], len(sizes)):
-        keys = sorted(holding[variable])
-        joined = [alive.pop(key) for key in keys]
-        rest = tuple(sorted({v for table in joined for v in table.scope} - {variable}))
-        summed = _add((*rest, variable), joined, sizes, seeds)
-        choices.append((variable, rest, summed.argmax(axis=-1)))
-        message = Table(rest, summed.max(axis=-1))
-        if not rest:
-            total += message.values
-            continue
-        key = len(tables) + variable
-        alive[key] = message
-        for other in rest:
-            holding[other].difference_update(keys)
-            holding[other].add(key)
+    total = _constant(tables)
+    for bucket in _eliminate(tables, sizes):
+        choices.append((bucket.variable, bucket.rest, bucket.values.argmax(axis=-1)))
+        if not bucket.rest:
+            total += bucket.values.max(axis=-1)
 
     best = np.zeros((seeds, len(sizes)), dtype=np.int64)
     rows = np.arange(seeds)
@@ -62,20 +54,85 @@ def maximise(tables: Sequence[Table], sizes: Sequence[int]) -> tuple[Values, NDA
     return total, best
 
 
-def elimination_order(scopes: Sequence[Scope], variables: int) -> list[int]:
-    """Return a min-degree order: always the variable with the fewest neighbours left."""
-    neighbours: list[set[int]] = [set() for _ in range(variables)]
+def max_marginals(tables: Sequence[Table], sizes: Sequence[int]) -> list[Values]:
+    """Return, for each variable, the largest sum with it held at each of its values, (S, size).
+
+    One sweep up the buckets and one down: what a bucket hears from its parent is the best of
+    everything outside the branch below it.
+    """
+    buckets = list(_eliminate(tables, sizes))
+    turn = {bucket.variable: position for position, bucket in enumerate(buckets)}
+    peaks = {b.variable: b.values.max(axis=-1) for b in buckets if not b.rest}  # (S,) each
+    total = sum(peaks.values(), _constant(tables))
+    beliefs: dict[int, Table] = {}
+    for bucket in reversed(buckets):
+        if bucket.rest:
+            parent = beliefs[min(bucket.rest, key=turn.__getitem__)]
+            outside = _reduce(parent, bucket.rest) - bucket.values.max(axis=-1)
+        else:
+            outside = total - peaks[bucket.variable]
+        belief = bucket.values + outside[..., None]
+        beliefs[bucket.variable] = Table((*bucket.rest, bucket.variable), belief)
+    return [_reduce(beliefs[variable], (variable,)) for variable in range(len(sizes))]
+
+
+def _eliminate(tables: Sequence[Table], sizes: Sequence[int]) -> Iterator[_Bucket]:
+    """Yield the buckets in the order of elimination; a bucket without `rest` is a root."""
+    seeds = len(tables[0].values)
+    holding: list[set[int]] = [set() for _ in sizes]
+    alive = dict(enumerate(tables))
+    for key, table in alive.items():
+        for variable in table.scope:
+            holding[variable].add(key)
+
+    for variable in elimination_order([table.scope for table in tables], sizes):
+        keys = sorted(holding[variable])
+        joined = [alive.pop(key) for key in keys]
+        rest = tuple(sorted({v for table in joined for v in table.scope} - {variable}))
+        summed = _add((*rest, variable), joined, sizes, seeds)
+        if rest:
+            key = len(tables) + variable
+            alive[key] = Table(rest, summed.max(axis=-1))
+            for other in rest:
+                holding[other].difference_update(keys)
+                holding[other].add(key)
+        yield _Bucket(variable, rest, summed)
+
+
+def _constant(tables: Sequence[Table]) -> Values:
+    """Return the sum of the tables that depend on no variable, (S,)."""
+    free = (table.values for table in tables if not table.scope)
+    return sum(free, np.zeros(len(tables[0].values)))
+
+
+def _reduce(table: Table, scope: Scope) -> Values:
+    """Return the largest values over everything but `scope`, a part of the table's, in order."""
+    gone = tuple(axis + 1 for axis, v in enumerate(table.scope) if v not in scope)
+    left = [variable for variable in table.scope if variable in scope]
+    values = table.values.max(axis=gone) if gone else table.values
+    return values.transpose(0, *(left.index(variable) + 1 for variable in scope))
+
+
+def elimination_order(scopes: Sequence[Scope], sizes: Sequence[int]) -> list[int]:
+    """Return a min-degree order; among equals the variable with the smallest table comes first."""
+    neighbours: list[set[int]] = [set() for _ in sizes]
     for scope in scopes:
         for a, b in combinations(scope, 2):
             neighbours[a].add(b)
             neighbours[b].add(a)
-    queue = [(len(near), variable) for variable, near in enumerate(neighbours)]
+
+    def cost(variable: int) -> tuple[int, int, int]:
+        near = neighbours[variable]
+        return len(near), sizes[variable] * prod(sizes[other] for other in near), variable
+
+    queue = [cost(variable) for variable in range(len(sizes))]
     heapq.heapify(queue)
     order: list[int] = []
-    done = [False] * variables
+    done = [False] * len(sizes)
     while queue:
-        degree, variable = heapq.heappop(queue)
-        if done[variable] or degree != len(neighbours[variable]):
+        entry = heapq.heappop(queue)
+        variable = entry[-1]
+        if done[variable] or entry != cost(variable):
             continue
         done[variable] = True
         order.append(variable)
@@ -83,7 +140,7 @@ def elimination_order(scopes: Sequence[Scope], variables: int) -> list[int]:
         for a in near:
             neighbours[a] |= near
             neighbours[a] -= {a, variable}
-            heapq.heappush(queue, (len(neighbours[a]), a))
+            heapq.heappush(queue, cost(a))
     return order
 
 

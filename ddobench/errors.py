@@ -10,7 +10,9 @@ def check_whole(name: str, value: object, minimum: int, remedy: str = "") -> Non
     whole = isinstance(value, int) and not isinstance(value, bool)
     if not whole or value < minimum:  # type: ignore[operator]
         hint = f"; {remedy}" if remedy else ""
-        raise UsageError(f"{name} must be a whole number of at least {minimum}, got {value!r}{hint}")
+        raise UsageError(
+            f"{name} must be a whole number of at least {minimum}, got {value!r}{hint}"
+        )
 
 
 def check_one_of(name: str, value: object, choices: tuple[str, ...]) -> None:

@@ -1,0 +1,102 @@
+"""Full quadratic: a learned quadratic function of all pairs of bits, without any graph.
+
+The third reading of the paper's regret figure, whose text says that "the approximation is a learned
+quadratic function". Ours, not the paper's; what it needs beyond that sentence:
+- fewer rows than coefficients leave the fit undetermined: the solution of smallest norm is taken;
+- the argmax of a dense quadratic over bits is NP-hard: steepest single flips from every start
+  design until none improves, the best end point is proposed. It is exact only with luck.
+
+Its row: python -m ddobench -m method=full_quadratic task=quadratic seed=0-49
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ddobench.contracts import Dataset, Method, Proposal
+from ddobench.errors import UsageError
+from ddobench.regression import least_squares
+from ddobench.streams import Streams
+
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Quadric:
+    """constant + x . linear + x' pairs x / 2 on bits; `pairs` is symmetric with zero diagonal."""
+
+    constant: float
+    linear: Values  # (d,)
+    pairs: Values  # (d, d)
+
+    def __call__(self, x: Values) -> Values:  # (K, d) -> (K,)
+        values: Values = self.constant + x @ self.linear + ((x @ self.pairs) * x).sum(axis=1) / 2
+        return values
+
+
+@dataclass(kw_only=True)
+class FullQuadratic(Method):
+    """Fit every pair of bits, then climb by single flips."""
+
+    ridge: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.ridge < 0:
+            raise UsageError(f"method.ridge must be 0 or more, got {self.ridge}")
+
+    def declines(self, data: Dataset) -> str | None:
+        """Decline what is not a string of bits."""
+        bits = data.space.sizes is not None and set(data.space.sizes) == {2}
+        return None if bits else "full_quadratic works on bits only"
+
+    def fit(self, data: Dataset, rng: Streams) -> None:  # noqa: ARG002 - nothing is drawn
+        """Solve the least-squares problem of each seed."""
+        self._models = [
+            fit_quadric(x.numpy(), y.numpy(), self.ridge)
+            for x, y in zip(data.x, data.y, strict=True)
+        ]
+
+    def propose(self, starts: Tensor, rng: Streams) -> Iterator[Proposal]:  # noqa: ARG002
+        """Yield the best end point of the climbs, for each seed."""
+        ends = [climb(model, x.numpy()) for model, x in zip(self._models, starts, strict=True)]
+        best = np.stack(
+            [end[[model(end).argmax()]] for model, end in zip(self._models, ends, strict=True)]
+        )
+        yield Proposal(torch.from_numpy(best))
+
+    def predict(self, x: Tensor) -> Tensor:  # (S, K, d) -> (S, K)
+        """Return the fitted quadratic at each design."""
+        rows = [model(designs.numpy()) for model, designs in zip(self._models, x, strict=True)]
+        return torch.from_numpy(np.stack(rows))
+
+
+def fit_quadric(x: Values, y: Values, ridge: float) -> Quadric:
+    """Fit the quadratic of bits x (N, d) to y (N,)."""
+    d = x.shape[1]
+    first, second = np.triu_indices(d, k=1)
+    features = np.concatenate([np.ones((len(x), 1)), x, x[:, first] * x[:, second]], axis=1)
+    weights = least_squares(features, y, ridge)
+    pairs = np.zeros((d, d))
+    pairs[first, second] = weights[1 + d :]
+    return Quadric(float(weights[0]), weights[1 : 1 + d], pairs + pairs.T)
+
+
+def climb(model: Quadric, starts: Values) -> Values:
+    """Flip the most rewarding bit of each design until no flip helps, (K, d) -> (K, d)."""
+    x = starts.copy()
+    rows = np.arange(len(x))
+    field = model.linear + x @ model.pairs  # (K, d) gain of switching a bit from 0 to 1
+    while True:
+        gains = (1 - 2 * x) * field
+        bit = gains.argmax(axis=1)
+        better = gains[rows, bit] > 1e-9
+        if not better.any():
+            return x
+        moved, bits = rows[better], bit[better]
+        step = 1 - 2 * x[moved, bits]
+        x[moved, bits] += step
+        field[moved] += step[:, None] * model.pairs[bits]

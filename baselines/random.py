@@ -1,0 +1,27 @@
+"""Random: the start designs themselves, so no optimisation at all.
+
+What every method is handed before its first step, and a control for the scores: a method that ends
+below it has done harm.
+
+Its row: python -m ddobench -m method=random task=chain d=41 seed=0-9
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from ddobench.contracts import Dataset, Method, Proposal
+from ddobench.streams import Streams
+
+
+@dataclass(kw_only=True)
+class Random(Method):
+    """Propose the random visible designs that all methods start from."""
+
+    def fit(self, data: Dataset, rng: Streams) -> None:
+        """Learn nothing."""
+
+    def propose(self, starts: Tensor, rng: Streams) -> Iterator[Proposal]:  # noqa: ARG002
+        """Yield the starts."""
+        yield Proposal(starts)

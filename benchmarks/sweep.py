@@ -1,0 +1,75 @@
+"""What the sweep machinery costs per seed beyond the work itself, beside plain Hydra.
+
+Both sweeps run the same 50 seeds in this process, after all imports. The work is what happens
+between drawing the problem and having its records; everything else is machinery: composing,
+planning, launching, writing files.
+
+Run: python benchmarks/sweep.py
+"""
+
+import contextlib
+import io
+import sys
+import tempfile
+import time
+
+import ddobench.execution as execution
+from ddobench.cli import main
+from ddobench.provenance import describe_machine
+
+SEEDS = 50
+LIMIT_MS = 5.0
+LIMIT_RATIO = 20.0
+
+
+def cpu_seconds(overrides: list[str]) -> tuple[float, float]:
+    """Return the CPU seconds of a sweep and of the work inside it."""
+    work = 0.0
+    original = execution.run_seeds
+
+    def timed(*arguments: object) -> object:
+        nonlocal work
+        began = time.process_time()
+        try:
+            return original(*arguments)  # type: ignore[arg-type]
+        finally:
+            work += time.process_time() - began
+
+    with tempfile.TemporaryDirectory() as folder:
+        sys.argv = [
+            "ddobench", "method=naive", "task=quadratic", "d=20", "-m", f"seed=range(0,{SEEDS})",
+            f"results_dir={folder}", *overrides,
+        ]  # fmt: skip
+        execution.run_seeds = timed  # type: ignore[assignment]
+        began = time.process_time()
+        try:
+            with (
+                contextlib.redirect_stdout(io.StringIO()),
+                contextlib.redirect_stderr(io.StringIO()),
+            ):
+                main()
+        finally:
+            execution.run_seeds = original
+        return time.process_time() - began, work
+
+
+def measure(overrides: list[str], repeats: int) -> float:
+    """Return the machinery's CPU milliseconds per seed, the least of some repeats."""
+    costs = []
+    for _ in range(repeats):
+        total, work = cpu_seconds(overrides)
+        costs.append((total - work) / SEEDS * 1e3)
+    return min(costs)
+
+
+if __name__ == "__main__":
+    cpu_seconds([])
+    ours = measure([], repeats=5)
+    plain = measure(["hydra/sweeper=basic"], repeats=2)
+    machine = describe_machine()
+    print(f"{machine['cpu']}, Python {machine['python']}, {SEEDS} seeds of quadratic d=20")
+    print(f"{'sweeper':<24}{'CPU ms per seed':>16}")
+    print(f"{'ddobench seeds':<24}{ours:>16.2f}   limit {LIMIT_MS:.0f}")
+    print(f"{'Hydra basic':<24}{plain:>16.2f}")
+    print(f"{'ratio':<24}{plain / ours:>16.1f}   limit {LIMIT_RATIO:.0f}")
+    sys.exit(0 if ours < LIMIT_MS and plain / ours >= LIMIT_RATIO else 1)

@@ -1,0 +1,26 @@
+"""ddobench: given only a table of designs and values, which method proposes the best new designs?
+
+The Python interface: `run` runs (or finds stored), `load` gives one row per stored run and
+`load_curves` one row per run and iteration.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ddobench.interface import run
+    from ddobench.store import load, load_curves
+
+__all__ = ["load", "load_curves", "run"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the interface on first use: the command line must start without pandas and torch."""
+    if name == "run":
+        from ddobench.interface import run
+
+        return run
+    if name in ("load", "load_curves"):
+        from ddobench import store
+
+        return getattr(store, name)
+    raise AttributeError(f"module 'ddobench' has no attribute {name!r}")

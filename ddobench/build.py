@@ -1,0 +1,104 @@
+"""Turns composed configuration into tasks and methods: the one place that instantiates."""
+
+import types
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from hydra.utils import get_class, instantiate
+
+from ddobench.contracts import Method, Task
+from ddobench.errors import UsageError
+
+CARD = "card"  # label, colour and summary: for people, never part of a result
+
+
+def build_task(config: Mapping[str, Any]) -> Task:
+    """Build the task of a resolved configuration."""
+    task = _build(config, "task")
+    if not isinstance(task, Task):
+        raise UsageError(f"task._target_ must name a Task, got {config['_target_']}")
+    return task
+
+
+def build_method(config: Mapping[str, Any]) -> Method:
+    """Build the method of a resolved configuration."""
+    method = _build(config, "method")
+    if not isinstance(method, Method):
+        raise UsageError(f"method._target_ must name a Method, got {config['_target_']}")
+    return method
+
+
+def versions(config: Any) -> dict[str, int]:
+    """Return the `version` of every class that a resolved configuration names."""
+    return {
+        node["_target_"]: getattr(load_class(node["_target_"], key), "version", 1)
+        for key, node in _targets(config, "")
+    }
+
+
+def load_class(target: str, key: str) -> type:
+    """Import the class a configuration names."""
+    try:
+        return get_class(target)
+    except Exception as error:
+        raise UsageError(f"{key} names {target}, which cannot be imported: {error}") from error
+
+
+def _build(config: Mapping[str, Any], key: str) -> object:
+    if "_target_" not in config:
+        raise UsageError(f"{key} must have a _target_, got the keys {', '.join(map(str, config))}")
+    bare = {name: value for name, value in config.items() if name != CARD}
+    for path, node in _targets(bare, key):
+        _check_fields(node, path)
+    return instantiate(bare)
+
+
+def _targets(config: Any, key: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Walk to every mapping that names a class, outermost first."""
+    if isinstance(config, Mapping):
+        if "_target_" in config:
+            yield key, config
+        for name, value in config.items():
+            yield from _targets(value, f"{key}.{name}".strip("."))
+    elif isinstance(config, list | tuple):
+        for index, value in enumerate(config):
+            yield from _targets(value, f"{key}[{index}]")
+
+
+def _check_fields(node: Mapping[str, Any], key: str) -> None:
+    """Raise for a parameter the class does not have or a value of the wrong kind."""
+    kind = load_class(node["_target_"], key)
+    if not is_dataclass(kind):
+        return
+    hints = get_type_hints(kind)
+    known = {field.name: hints[field.name] for field in fields(kind) if field.init}
+    for name, value in node.items():
+        if name.startswith("_") and name.endswith("_"):
+            continue
+        if name not in known:
+            raise UsageError(
+                f"{key} has no parameter {name!r}; it has {', '.join(known) or 'none at all'}"
+            )
+        if not _fits(value, known[name]):
+            raise UsageError(f"{key}.{name} must be {_say(known[name])}, got {value!r}")
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Tell whether a plain value suits a plain type; anything richer is left to the class."""
+    if get_origin(hint) in (Union, types.UnionType):
+        return any(_fits(value, option) for option in get_args(hint))
+    if hint is float:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if hint is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    if hint in (bool, str, type(None)):
+        return isinstance(value, hint)
+    return True
+
+
+def _say(hint: Any) -> str:
+    names = {float: "a number", int: "a whole number", bool: "true or false", str: "a word"}
+    if get_origin(hint) in (Union, types.UnionType):
+        return " or ".join(_say(option) for option in get_args(hint))
+    return "null" if hint is type(None) else names.get(hint, str(hint))

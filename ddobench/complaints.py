@@ -1,0 +1,81 @@
+"""Turns the errors of Hydra and OmegaConf into one sentence a user can act on."""
+
+import re
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+from hydra.errors import HydraException
+from omegaconf.errors import OmegaConfBaseException
+
+from ddobench import registry
+from ddobench.errors import UsageError
+
+KEYS = (
+    "method", "task", "d", "n", "seed", "results_dir", "device", "seeds_per_job", "budget",
+    "experiment", "plan",
+)  # fmt: skip
+
+
+def explain(error: BaseException) -> str | None:
+    """Return one sentence about an error of the request, None for an error of the program."""
+    if isinstance(error, UsageError):
+        return str(error)
+    if not isinstance(error, HydraException | OmegaConfBaseException):
+        return None
+    text = str(error)
+    for pattern, say in _PATTERNS:
+        match = pattern.search(text)
+        if match:
+            return say(match)
+    if error.__cause__ is not None and (cause := explain(error.__cause__)):
+        return cause
+    return next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)
+
+
+def _no_option(match: re.Match[str]) -> str:
+    group, name, listed = match["group"], match["name"], match["options"].split()
+    return f"there is no {group} {name!r}{_suggest(name, listed)}; there are {', '.join(listed)}"
+
+
+def _no_key(match: re.Match[str]) -> str:
+    key = match["key"]
+    group, dot, _ = key.partition(".")
+    if dot:
+        known = [f"{group}.{name}" for name in registry.parameters(group)]
+        return f"there is no key {key!r}{_suggest(key, known)}; --cfg job lists those there are"
+    return f"there is no key {key!r}{_suggest(key, KEYS)}; the keys are {', '.join(KEYS)}"
+
+
+def _no_file(match: re.Match[str]) -> str:
+    return f"the folder given by --config-dir does not exist, got {match['folder']}"
+
+
+def _needs_sweep(match: re.Match[str]) -> str:
+    return f"{match['override']} is a sweep; add -m to run it"
+
+
+def _bad_syntax(match: re.Match[str]) -> str:
+    return f"{match['override']!r} cannot be read as key=value ({match['why']})"
+
+
+def _suggest(word: str, known: Sequence[str]) -> str:
+    near = get_close_matches(word, known, n=1)
+    return f" (did you mean {near[0]!r}?)" if near else ""
+
+
+_PATTERNS = (
+    (
+        re.compile(
+            r"Could not find '(?P<group>[\w/]+)/(?P<name>[^'/]+)'\s+"
+            r"Available options in '[^']*':\s+(?P<options>.*?)(?:\n\S|\Z)",
+            re.DOTALL,
+        ),
+        _no_option,
+    ),
+    (re.compile(r"Could not (?:override|delete) '(?P<key>[^']*)'"), _no_key),
+    (re.compile(r"Key '(?P<key>[^']*)' is not in struct"), _no_key),
+    (re.compile(r"Additional config directory '(?P<folder>[^']*)' not found"), _no_file),
+    (re.compile(r"Sweep parameters '(?P<override>[^']*)' requires --multirun"), _needs_sweep),
+    (re.compile(r"Ambiguous value for argument '(?P<override>[^']*)'"), _needs_sweep),
+    (re.compile(r"Error parsing override '(?P<override>[^']*)'\n(?P<why>[^\n]*)"), _bad_syntax),
+)

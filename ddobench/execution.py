@@ -1,0 +1,289 @@
+"""Carries out runs: the one place that calls the oracle, and the one that catches their errors."""
+
+import logging
+import time
+import traceback
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ddobench.contracts import Dataset, Method, Problem, Task
+from ddobench.progress import active, track
+from ddobench.provenance import command_line, describe_machine
+from ddobench.records import Record, Trajectory
+from ddobench.scoring import Reference, score
+from ddobench.seeds import spell_compactly
+from ddobench.specification import Specification
+from ddobench.store import Place, Store
+from ddobench.streams import Streams
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How many runs ended in which way."""
+
+    ok: int = 0
+    declined: int = 0
+    failed: int = 0
+
+    def __add__(self, other: "Outcome") -> "Outcome":
+        return Outcome(
+            self.ok + other.ok, self.declined + other.declined, self.failed + other.failed
+        )
+
+    @property
+    def runs(self) -> int:
+        """All of them."""
+        return self.ok + self.declined + self.failed
+
+
+def place_of(store: Store, spec: Specification) -> Place:
+    """Return where the runs of a specification are kept."""
+    return store.place(spec.task, spec.method, spec.d, spec.n, spec.digest)
+
+
+def execute(spec: Specification, seeds: Sequence[int], store: Store) -> Outcome:
+    """Run the seeds that are not stored yet, in batches, and store each batch when it is done."""
+    task, method = spec.build()
+    place = place_of(store, spec)
+    missing = store.missing(place, seeds)
+    size = method.seeds_at_once or max(len(missing), 1)
+    total = Outcome()
+    for start in range(0, len(missing), size):
+        batch = missing[start : start + size]
+        active().begin(f"{spec.title} seed {spell_compactly(batch)}")
+        _, fresh = spec.build()
+        outcome = _run_batch(spec, task, fresh, batch, store, place)
+        active().finish(outcome.runs)
+        total += outcome
+    return total
+
+
+def _run_batch(
+    spec: Specification,
+    task: Task,
+    method: Method,
+    seeds: Sequence[int],
+    store: Store,
+    place: Place,
+) -> Outcome:
+    base = _base_row(spec, method)
+    try:
+        records = run_seeds(spec, task, method, seeds, base)
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        log.warning("%s seed %s failed: %s", spec.title, spell_compactly(seeds), reason)
+        for seed in seeds:
+            row = {**base, "seed": seed, "status": "failed", "reason": reason}
+            store.write_failure(place, row, traceback.format_exc())
+        return Outcome(failed=len(seeds))
+    outcome = Outcome()
+    for record in records:
+        status = record.row["status"]
+        if status == "failed":
+            log.warning(
+                "%s seed %d failed: %s", spec.title, record.row["seed"], record.row["reason"]
+            )
+            store.write_failure(place, record.row, "")
+        else:
+            store.write(place, record)
+        outcome += Outcome(**{status: 1})
+    return outcome
+
+
+def run_seeds(
+    spec: Specification, task: Task, method: Method, seeds: Sequence[int], base: Mapping[str, Any]
+) -> list[Record]:
+    """Run one batch of seeds and return their records, in order.
+
+    A lone seed is run twice side by side: matrix products of a single instance take another kernel
+    and would differ from those of a batch in the last digits.
+    """
+    alone = len(seeds) == 1 and method.seeds_at_once != 1
+    stacked = [*seeds, *seeds] if alone else list(seeds)
+    problem = task.problem(stacked)
+    references = _references(problem)
+    provenance = {**describe_machine(), "batch": len(seeds)}
+    data = problem.visible_to(method.privileges)
+    refusal = method.declines(data)
+    if refusal is not None:
+        return [
+            Record(
+                row={**base, **_reference_row(references[i]), "seed": seed,
+                     "status": "declined", "reason": refusal},
+                config=spec.config,
+                provenance=provenance,
+            )
+            for i, seed in enumerate(seeds)
+        ]  # fmt: skip
+
+    starts = _starts(task, data, stacked, spec.config["budget"]["designs"])
+    began = time.perf_counter()
+    method.fit(data, Streams(stacked, "method"))
+    fitted = time.perf_counter()
+    trajectory = collect(method, starts, Streams(stacked, "method/propose"))
+    proposed = time.perf_counter()
+    values = [problem.evaluate(designs) for designs in trajectory.designs]
+    measured = [problem.measure(designs) for designs in trajectory.designs]
+    evaluated = time.perf_counter()
+
+    share = 1 / len(seeds)
+    seconds = {
+        "seconds_fit": (fitted - began) * share,
+        "seconds_propose": (proposed - fitted) * share,
+        "seconds_evaluate": (evaluated - proposed) * share,
+    }
+    failures = method.failures()
+    diagnostics = method.diagnostics()
+    records = []
+    for i, seed in enumerate(seeds):
+        record = _record_one(trajectory, values, measured, i, spec, references[i], task)
+        row = {**base, **_reference_row(references[i]), **record.row, **seconds, "seed": seed}
+        if i in failures:
+            row |= {"status": "failed", "reason": failures[i]}
+        records.append(
+            Record(
+                row=row,
+                config=spec.config,
+                provenance=provenance,
+                curves=record.curves,
+                values=record.values,
+                predictions=record.predictions,
+                designs=record.designs,
+                diagnostics=dict(diagnostics[i]) if diagnostics else {},
+            )
+        )
+    return records
+
+
+def collect(method: Method, starts: Tensor, rng: Streams) -> Trajectory:
+    """Copy every proposal as it is made, with the method's own prediction of it."""
+    trajectory = Trajectory()
+    for proposal in track(method.propose(starts, rng), "iteration"):
+        predicted = proposal.predicted
+        if predicted is None:
+            predicted = method.predict(proposal.designs)
+        last = trajectory.iterations[-1] if trajectory.iterations else -1
+        iteration = last + 1 if proposal.iteration is None else proposal.iteration
+        if iteration <= last:
+            raise ValueError(f"iterations must increase, got {iteration} after {last}")
+        designs = proposal.designs.detach().cpu()
+        _check_shape(designs, starts, trajectory)
+        trajectory.iterations.append(iteration)
+        trajectory.designs.append(designs.clone())
+        trajectory.predicted.append(None if predicted is None else predicted.detach().cpu().clone())
+    if not trajectory.designs:
+        raise ValueError("the method proposed nothing; propose() must yield at least once")
+    return trajectory
+
+
+def _check_shape(designs: Tensor, starts: Tensor, trajectory: Trajectory) -> None:
+    seeds, most, d = starts.shape
+    shape = tuple(designs.shape)
+    if len(shape) != 3 or shape[0] != seeds or not 1 <= shape[1] <= most or shape[2] != d:
+        raise ValueError(f"a proposal must be (S={seeds}, at most K={most}, d={d}), got {shape}")
+    if trajectory.designs and trajectory.designs[0].shape != designs.shape:
+        raise ValueError(
+            f"every proposal must have the shape of the first, "
+            f"{tuple(trajectory.designs[0].shape)}, got {shape}"
+        )
+
+
+def _starts(task: Task, data: Dataset, seeds: Sequence[int], count: int) -> Tensor:
+    """Draw the visible designs every method of a seed starts from, (S, K, d)."""
+    picked = task.streams(seeds).child("starts").sample(data.n, count)  # (S, K)
+    return torch.take_along_dim(data.x, picked[..., None], dim=1)
+
+
+def _record_one(
+    trajectory: Trajectory,
+    values: Sequence[Tensor],
+    measured: Sequence[Mapping[str, Tensor]],
+    i: int,
+    spec: Specification,
+    reference: Reference,
+    task: Task,
+) -> Record:
+    """Score one seed of a batch."""
+    truth = torch.stack([value[i] for value in values]).numpy()  # (T, K)
+    known = [predicted[i] for predicted in trajectory.predicted if predicted is not None]
+    believed = (
+        torch.stack(known).to(torch.float64).numpy() if len(known) == len(truth) else None
+    )  # (T, K)
+    curves = {
+        "iteration": np.asarray(trajectory.iterations),
+        **score(truth, believed, spec.config["budget"]["top"], reference),
+        **{
+            name: torch.stack([step[name][i].mean() for step in measured]).numpy()
+            for name in measured[0]
+        },
+    }
+    final = float(curves["value_model"][-1])
+    unit = reference.sd if task.regret_unit == "raw" else 1.0
+    optimum = float(reference.standardise(np.asarray(reference.optimum)))
+    row = {
+        "status": "ok",
+        "reason": "",
+        "final_model": final,
+        "final_oracle": float(curves["value_oracle"][-1]),
+        "best_oracle": float(curves["value_oracle"].max()),
+        "regret_final": (optimum - final) * unit,
+        "regret_unit": task.regret_unit,
+        "invalid_final": float(curves["invalid"][-1]),
+        "predicted_final": float(curves["predicted"][-1]),
+        "iterations": int(curves["iteration"][-1]),
+        "designs": truth.shape[1],
+    }
+    return Record(
+        row=row,
+        curves=curves,
+        values=truth.astype(np.float32),
+        predictions=None if believed is None else believed.astype(np.float32),
+        designs=trajectory.designs[-1][i].to(torch.float32).numpy(),
+    )
+
+
+def _references(problem: Problem) -> list[Reference]:
+    optima = problem.optimum
+    return [
+        Reference.of(y.numpy(), float("nan") if optima is None else float(optima[i]))
+        for i, y in enumerate(problem.data.y)
+    ]
+
+
+def _reference_row(reference: Reference) -> dict[str, float]:
+    """Return the landmarks of a seed: two in standard deviations, the rest raw."""
+    best, optimum = reference.standardise(np.asarray([reference.best, reference.optimum]))
+    return {
+        "best_visible": float(best),
+        "optimum": float(optimum),
+        "y_mean": reference.mean,
+        "y_sd": reference.sd,
+        "y_min": reference.worst,
+        "y_max": reference.best,
+    }
+
+
+def _base_row(spec: Specification, method: Method) -> dict[str, Any]:
+    """Return what all runs of a specification have in common."""
+    card = spec.card
+    return {
+        "task": spec.task,
+        "task_variant": spec.task_variant,
+        "method": spec.method,
+        "method_variant": spec.method_variant,
+        "d": spec.d,
+        "n": spec.n,
+        "budget": spec.budget,
+        "digest": spec.digest,
+        "privileges": ",".join(sorted(method.privileges)),
+        "label": card.get("label", spec.method),
+        "color": card.get("color", ""),
+        "command": command_line(),
+    }

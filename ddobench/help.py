@@ -1,0 +1,53 @@
+"""The text of `--help`: how to say it, and what there is to say."""
+
+from rich.console import Console
+from rich.table import Table
+
+from ddobench import registry
+
+USAGE = """\
+[bold]ddobench[/]: from a fixed table of designs and values, which method proposes the best new ones?
+
+  python -m ddobench method=fgm task=quadratic d=20                one run
+  python -m ddobench method=fgm task=quadratic d=20 -m seed=0-49   a sweep over seeds
+  python -m ddobench -m 'method=glob(*)' d=10,20 seed=0-9,20-24    several keys at once
+  python -m ddobench -m experiment=regret                          a published figure
+  python -m ddobench.report                                        figures, tables and a page
+"""
+KEYS = {
+    "task, method, experiment": "one of those below",
+    "d, n": "design dimensions and visible rows; each task brings its default",
+    "seed": "7, 0-49 or 0-9,20-24",
+    "budget": "full, small or tiny: training steps and numbers of designs",
+    "results_dir": "where runs are stored (results/runs)",
+    "device": "auto, cpu or cuda",
+    "seeds_per_job": "how many seeds are stacked into one job of a sweep (50)",
+    "plan": "true: say what a sweep would run, and stop",
+    "task.KEY, method.KEY": "any parameter of the task or the method; --cfg job lists them",
+}
+OPTIONS = {
+    "-m": "sweep: every key may have several values; what is stored already is skipped",
+    "--cfg job": "print the configuration instead of running it",
+    "--config-dir DIR": "add your own method/NAME.yaml or task/NAME.yaml, Python files beside",
+    "-sc install=bash": 'tab completion: eval "$(ddobench -sc install=bash)"; also zsh, fish',
+    "--hydra-help": "everything else",
+}
+
+
+def print_help() -> None:
+    """Print the help, with what is registered now."""
+    console = Console(highlight=False)
+    console.print(USAGE, soft_wrap=True)
+    for title, group in (("Tasks", "task"), ("Methods", "method"), ("Experiments", "experiment")):
+        _print_pairs(console, title, {e.name: e.summary for e in registry.entries(group)})
+    _print_pairs(console, "Keys", KEYS)
+    _print_pairs(console, "Options", OPTIONS)
+
+
+def _print_pairs(console: Console, title: str, pairs: dict[str, str]) -> None:
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 2))
+    for name, text in pairs.items():
+        table.add_row(name, text)
+    console.print(f"[bold]{title}[/]")
+    console.print(table)
+    console.print()

@@ -1,0 +1,171 @@
+"""The global maximum of a sum of Gaussian bumps, with a proof that nothing is higher.
+
+Variables that belong to the same k cliques form a group. Only distances to its k centres matter,
+so the maximiser lies in their convex hull: a group is searched along at most k - 1 axes, and a
+variable of a single clique sits at its centre. Along each axis the hull is an interval, which is
+cut into cells. Let g be the point of middles of the cells that hold the maximiser z*. The gradient
+at z* is zero and the curvature of a bump w exp(-r^2) in a direction u is at least
+-2 w exp(-r^2) |u|^2, so
+
+    f(z*) <= sum over C of  w_C exp(-|g_C - mu_C|^2) + w_C exp(-near_C^2) |u_C|^2,
+
+with |u_C| the half diagonal of the cell and near_C its distance to the centre. Max-sum over tables
+of these terms bounds f(z*) from above, a local ascent from their maximiser from below. Cells whose
+max-marginal is less than the lower bound are dropped, the others cut in three, and so on until the
+two bounds meet.
+"""
+
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from ddobench.elimination import Table, Values, max_marginals
+from ddobench.rbf import RBFSum
+
+TOLERANCE = 1e-9  # largest gap between the bounds, relative to the value
+COARSEST = 0.25  # width of the first cells
+CUTS = 3  # pieces a cell is cut into; odd, so that its middle stays a middle
+ROUNDS = 40
+
+
+@dataclass(frozen=True)
+class Peak:
+    """A maximiser x (d,), its value, and how much higher any other point could possibly be."""
+
+    x: Values
+    value: float
+    gap: float
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """The cells of one axis still in the race."""
+
+    middles: Values  # (cells,)
+    half: float  # half of their width
+
+    @classmethod
+    def over(cls, low: float, high: float) -> "_Cells":
+        """Cut an interval into cells no wider than the coarsest."""
+        count = max(1, int(np.ceil((high - low) / COARSEST)))
+        half = (high - low) / (2 * count)
+        return cls(low + half * np.arange(1.0, 2.0 * count, 2.0), half)
+
+    def cut(self, keep: NDArray[np.bool_]) -> "_Cells":
+        """Drop the cells that are not to be kept and cut the others."""
+        half = self.half / CUTS
+        offsets = 2.0 * half * (np.arange(CUTS) - CUTS // 2)
+        return _Cells((self.middles[keep][:, None] + offsets).ravel(), half)
+
+
+def find_peak(f: RBFSum) -> Peak:
+    """Return the global maximum of `f`."""
+    ridge = _Ridge(f)
+    best = np.array([(low + high) / 2 for low, high in ridge.intervals])
+    value = ridge.value(best)
+    if not ridge.intervals:
+        return Peak(ridge.lift(best), value, 0.0)
+
+    cells = [_Cells.over(low, high) for low, high in ridge.intervals]
+    bound = np.inf
+    for _ in range(ROUNDS):
+        marginals = max_marginals(ridge.bounds(cells), [len(c.middles) for c in cells])
+        bound = min(bound, float(marginals[0].max()))
+        start = np.array([c.middles[m.argmax()] for c, m in zip(cells, marginals, strict=True)])
+        z = ridge.climb(start)
+        if ridge.value(z) > value:
+            best, value = z, ridge.value(z)
+        if bound - value <= TOLERANCE * value:
+            break
+        floor = value * (1.0 - 1e-12)  # rounding must not drop the cell of the maximiser
+        cells = [c.cut(m[0] >= floor) for c, m in zip(cells, marginals, strict=True)]
+    return Peak(ridge.lift(best), value, max(bound - value, 0.0))
+
+
+class _Ridge:
+    """The function along the axes that have to be searched, everything else at its best."""
+
+    def __init__(self, f: RBFSum) -> None:
+        self.f = f
+        self.weights = f.weights.numpy()
+        self.intervals: list[tuple[float, float]] = []  # one per axis
+        self.scopes: list[tuple[int, ...]] = [() for _ in f.cliques]  # the axes of each clique
+        self.centres: list[list[float]] = [[] for _ in f.cliques]  # its centre along them
+        axes: list[Values] = []  # (d,) each
+        self.origin = np.zeros(f.d)
+        for owners, variables in _groups(f).items():
+            middles = np.array(
+                [[float(f.centres[c][f.cliques[c].index(v)]) for v in variables] for c in owners]
+            )  # (k, group)
+            self.origin[variables] = middles[0]
+            spread = middles - middles[0]
+            count = min(len(owners) - 1, len(variables))
+            for direction in np.linalg.svd(spread)[2][:count]:  # (group,)
+                along = spread @ direction  # (k,)
+                for clique, centre in zip(owners, along, strict=True):
+                    self.scopes[clique] += (len(axes),)
+                    self.centres[clique].append(float(centre))
+                self.intervals.append((float(along.min()), float(along.max())))
+                axis = np.zeros(f.d)
+                axis[variables] = direction
+                axes.append(axis)
+        self.axes = np.array(axes).reshape(-1, f.d)
+        # The same, flat over all (clique, axis) pairs, for the ascent.
+        self.members = np.array(list(chain(*self.scopes)), dtype=np.int64)
+        self.middles = np.array(list(chain(*self.centres)))
+        self.owners = np.repeat(np.arange(len(self.scopes)), [len(s) for s in self.scopes])
+
+    def lift(self, z: Values) -> Values:
+        """Return the point x (d,) at the position z (axes,)."""
+        return self.origin + z @ self.axes
+
+    def value(self, z: Values) -> float:
+        """Return f at the position z (axes,)."""
+        return float(self.f(torch.from_numpy(self.lift(z))[None])[0])
+
+    def bounds(self, cells: list[_Cells]) -> list[Table]:
+        """Return the terms of the upper bound, one table per clique, with a seed axis of one."""
+        return [self._bound(clique, cells) for clique in range(len(self.scopes))]
+
+    def _bound(self, clique: int, cells: list[_Cells]) -> Table:
+        middle: Values = np.array(self.weights[clique])
+        near = middle
+        slack = 0.0
+        for axis, centre in zip(self.scopes[clique], self.centres[clique], strict=True):
+            distance = np.abs(cells[axis].middles - centre)
+            nearest = np.maximum(distance - cells[axis].half, 0.0)
+            middle = middle[..., None] * np.exp(-(distance**2))
+            near = near[..., None] * np.exp(-(nearest**2))
+            slack += cells[axis].half ** 2
+        return Table(self.scopes[clique], (middle + slack * near)[None])
+
+    def climb(self, start: Values) -> Values:
+        """Return the local maximiser reached from the position `start` (axes,)."""
+        options = {"ftol": 1e-16, "gtol": 1e-12, "maxiter": 1000}
+        found = minimize(self._descend, start, jac=True, method="L-BFGS-B", options=options)
+        return np.asarray(found.x, dtype=np.float64)
+
+    def _descend(self, z: Values) -> tuple[float, Values]:
+        """Return -f and its gradient at the position z (axes,)."""
+        away = z[self.members] - self.middles  # (pairs,)
+        squares = np.bincount(self.owners, away**2, minlength=len(self.weights))  # (C,)
+        bumps = self.weights * np.exp(-squares)
+        slope = np.bincount(self.members, 2.0 * away * bumps[self.owners], minlength=len(z))
+        return -float(bumps.sum()), np.asarray(slope, dtype=np.float64)
+
+
+def _groups(f: RBFSum) -> dict[tuple[int, ...], list[int]]:
+    """Return the variables that belong to the same cliques, by these cliques."""
+    owners: list[list[int]] = [[] for _ in range(f.d)]
+    for number, clique in enumerate(f.cliques):
+        for variable in clique:
+            owners[variable].append(number)
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for variable, cliques in enumerate(owners):
+        if cliques:
+            groups.setdefault(tuple(cliques), []).append(variable)
+    return groups

@@ -1,0 +1,152 @@
+"""Progress of a sweep and of the steps inside a job: bars on a terminal, plain lines in a pipe."""
+
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sized
+from contextlib import contextmanager
+from typing import Protocol, TypeVar
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+Item = TypeVar("Item")
+console = Console(stderr=True)
+REFRESH_SECONDS = 0.1
+
+
+class Reporter(Protocol):
+    """Receives what happens; `work` names the job under way."""
+
+    def begin(self, work: str) -> None:
+        """A job begins."""
+
+    def step(self, what: str, done: int, total: int | None) -> None:
+        """`done` of `total` steps of a part of the job are over."""
+
+    def finish(self, runs: int) -> None:
+        """So many more runs of the sweep are stored, declined or failed."""
+
+
+class Silent:
+    """Says nothing: tests, worker processes and the Python interface."""
+
+    def begin(self, work: str) -> None:
+        """Say nothing."""
+
+    def step(self, what: str, done: int, total: int | None) -> None:
+        """Say nothing."""
+
+    def finish(self, runs: int) -> None:
+        """Say nothing."""
+
+
+class Lines:
+    """Plain lines, at most one every few seconds while nothing finishes."""
+
+    def __init__(self, total: int, every: float = 10.0) -> None:
+        self.total, self.every = total, every
+        self.done = 0
+        self.start = self.spoken = time.monotonic()
+        self.work = ""
+
+    def begin(self, work: str) -> None:
+        """Remember what is under way."""
+        self.work = work
+
+    def step(self, what: str, done: int, total: int | None) -> None:
+        """Speak only if silent for long."""
+        if time.monotonic() - self.spoken > self.every:
+            self._say(f"{self.work}: {what} {done}" + (f" of {total}" if total else ""))
+
+    def finish(self, runs: int) -> None:
+        """Say how far the sweep is and how long the rest may take."""
+        self.done += runs
+        spent = time.monotonic() - self.start
+        left = spent / self.done * (self.total - self.done) if self.done else 0.0
+        rest = f", about {left:.0f} s left" if self.done < self.total else ""
+        self._say(f"{self.done} of {self.total} runs, {spent:.1f} s{rest} ({self.work})")
+
+    def _say(self, line: str) -> None:
+        self.spoken = time.monotonic()
+        print(line, file=sys.stderr, flush=True)
+
+
+class Bars:
+    """One bar for the sweep, one for the steps of the job under way."""
+
+    def __init__(self, progress: Progress, total: int) -> None:
+        self.progress = progress
+        self.sweep = progress.add_task("sweep", total=total)
+        self.inner: TaskID | None = None
+        self.what = ""
+
+    def begin(self, work: str) -> None:
+        """Name the job on the sweep's bar."""
+        self.progress.update(self.sweep, description=work)
+
+    def step(self, what: str, done: int, total: int | None) -> None:
+        """Move the lower bar, a new one for every new part."""
+        if self.inner is None or what != self.what:
+            self._drop()
+            self.inner, self.what = self.progress.add_task(what, total=total), what
+        self.progress.update(self.inner, completed=done)
+
+    def finish(self, runs: int) -> None:
+        """Move the sweep's bar."""
+        self._drop()
+        self.progress.advance(self.sweep, runs)
+
+    def _drop(self) -> None:
+        if self.inner is not None:
+            self.progress.remove_task(self.inner)
+            self.inner = None
+
+
+_active: Reporter = Silent()
+
+
+def active() -> Reporter:
+    """Return the reporter of the sweep under way, silent if there is none."""
+    return _active
+
+
+@contextmanager
+def reporting(total: int) -> Iterator[Reporter]:
+    """Report the runs inside the block on stderr, as suits it."""
+    global _active
+    before = _active
+    try:
+        if console.is_terminal:
+            columns = (
+                TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
+                TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(),
+            )  # fmt: skip
+            with Progress(*columns, console=console, transient=True) as progress:
+                _active = Bars(progress, total)
+                yield _active
+        else:
+            _active = Lines(total)
+            yield _active
+    finally:
+        _active = before
+
+
+def track(items: Iterable[Item], what: str, total: int | None = None) -> Iterator[Item]:
+    """Yield the items, reporting each finished one as a step named `what`."""
+    if total is None and isinstance(items, Sized):
+        total = len(items)
+    reporter, spoken = _active, 0.0
+    for done, item in enumerate(items, start=1):
+        yield item
+        now = time.monotonic()
+        if now - spoken > REFRESH_SECONDS or done == total:
+            spoken = now
+            reporter.step(what, done, total)

@@ -1,0 +1,33 @@
+"""One finished run, and the trajectory it comes from."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+Status = Literal["ok", "declined", "failed"]
+
+
+@dataclass
+class Trajectory:
+    """Designs and the method's own predictions at the recorded iterations, copied."""
+
+    iterations: list[int] = field(default_factory=list)
+    designs: list[Tensor] = field(default_factory=list)  # T tensors (S, K, d)
+    predicted: list[Tensor | None] = field(default_factory=list)  # T tensors (S, K)
+
+
+@dataclass(frozen=True)
+class Record:
+    """What is stored of one run: the summary first, then the parts read only on demand."""
+
+    row: dict[str, Any]  # one flat row, the columns of `ddobench.load`
+    config: dict[str, Any] = field(default_factory=dict)  # resolved task, method, budget
+    provenance: dict[str, Any] = field(default_factory=dict)
+    curves: dict[str, NDArray[np.float64]] = field(default_factory=dict)  # each (T,)
+    values: NDArray[np.float32] | None = None  # (T, K) raw, NaN where invalid
+    predictions: NDArray[np.float32] | None = None  # (T, K) raw
+    designs: NDArray[np.float32] | None = None  # (K, d) of the last iteration
+    diagnostics: dict[str, Any] = field(default_factory=dict)

@@ -1,0 +1,45 @@
+"""The command line of the report: `python -m ddobench.report [results_dir=...] [method=...]`."""
+
+import re
+import sys
+from typing import Any
+
+from ddobench.cli import run_hydra
+
+_FILTER = re.compile(r"(?:only\.)?(task|method|d|n|seed|budget)=(.*)", re.DOTALL)
+
+
+def spell_filter(word: str) -> str:
+    """Spell a filter for Hydra.
+
+    `method=a,b` would choose options of a config group, `only.method=[a,b]` is a plain value.
+    """
+    match = _FILTER.fullmatch(word)
+    if match is None:
+        return word
+    name, value = match.groups()
+    listed = "," in value and not value.startswith(("[", "'", '"'))
+    return f"only.{name}=[{value}]" if listed else f"only.{name}={value}"
+
+
+def job(cfg: Any) -> None:
+    """Write the report a configuration asks for and say where it is."""
+    from omegaconf import OmegaConf
+
+    from ddobench.report.writer import write_report
+
+    plain: Any = OmegaConf.to_container(cfg, resolve=True)
+    written = write_report(
+        plain["results_dir"], plain["report_dir"], filters=plain["only"], remarks=plain["remarks"]
+    )
+    print(written.message)
+
+
+def main() -> None:
+    """Run the command line."""
+    sys.argv[1:] = [spell_filter(word) for word in sys.argv[1:]]
+    run_hydra(job, "report")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""What a report rests on: the stored runs, made uniform and filtered."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+
+from ddobench.errors import UsageError
+from ddobench.report.columns import CELL, SERIES
+from ddobench.report.scores import score_table
+from ddobench.report.styles import Style, assign_styles
+from ddobench.seeds import parse_seeds
+
+FILTERS = ("task", "method", "d", "n", "seed", "budget")
+
+_WORDS = (
+    *("task", "method", "status", "reason", "task_variant", "method_variant", "budget"),
+    *("privileges", "label", "color", "regret_unit", "digest", "command"),
+)
+_WHOLES = ("d", "n", "seed")
+_NUMBERS = (
+    *("best_visible", "optimum", "final_model", "final_oracle", "best_oracle", "regret_final"),
+    *("invalid_final", "seconds_fit", "seconds_propose", "seconds_evaluate"),
+)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The runs behind a report and how each series of them looks."""
+
+    runs: pd.DataFrame
+    styles: Mapping[tuple[str, str], Style]  # by method and method variant
+
+    @cached_property
+    def scores(self) -> pd.DataFrame:
+        """The score table of the runs."""
+        return score_table(self.runs, self.styles)
+
+    @classmethod
+    def of(cls, stored: pd.DataFrame, filters: Mapping[str, Any] | None = None) -> "Evidence":
+        """Take the stored runs that pass the filters."""
+        runs = _keep_configurations_apart(_make_uniform(stored))
+        for name, wanted in (filters or {}).items():
+            runs = _filter(runs, name, wanted)
+        runs = runs.sort_values([*CELL, *SERIES, "seed"], ignore_index=True)
+        return cls(runs, assign_styles(runs))
+
+
+def _make_uniform(stored: pd.DataFrame) -> pd.DataFrame:
+    """Give every promised column its type; what an older record lacks is empty or NaN."""
+    runs = stored.copy()
+    for column in _WORDS:
+        words = runs[column] if column in runs else pd.Series("", index=runs.index, dtype=object)
+        runs[column] = words.astype(object).where(words.notna(), "").astype(str)
+    for column in _NUMBERS:
+        numbers = runs[column] if column in runs else pd.Series(float("nan"), index=runs.index)
+        runs[column] = pd.to_numeric(numbers, errors="coerce").astype(float)
+    for column in _WHOLES:
+        wholes = runs[column] if column in runs else pd.Series(0, index=runs.index)
+        runs[column] = pd.to_numeric(wholes).astype(int)
+    return runs
+
+
+def _keep_configurations_apart(runs: pd.DataFrame) -> pd.DataFrame:
+    """Name the digest where runs look alike but are not: another version or a deeper override."""
+    looks_alike = runs.groupby([*CELL, *SERIES])["digest"].transform("nunique") > 1
+    named = runs["method_variant"] + " digest=" + runs["digest"].str[:8]
+    runs["method_variant"] = runs["method_variant"].where(~looks_alike, named.str.strip())
+    return runs
+
+
+def _filter(runs: pd.DataFrame, name: str, wanted: Any) -> pd.DataFrame:
+    """Keep the runs whose `name` is wanted; None wants all, a value nobody stored is an error."""
+    if wanted is None:
+        return runs
+    values = _wanted_values(name, wanted)
+    stored = set(runs[name])
+    unknown = [value for value in values if value not in stored]
+    if unknown and stored:
+        raise UsageError(
+            f"{name} must be one of {_enumerate(stored)}, which is what is stored, "
+            f"got {_enumerate(unknown)}"
+        )
+    return runs[runs[name].isin(values)]
+
+
+def _wanted_values(name: str, wanted: Any) -> list[Any]:
+    if name == "seed":
+        wanted = wanted if isinstance(wanted, str | int) else ",".join(map(str, wanted))
+        return list(parse_seeds(wanted))
+    values = [wanted] if isinstance(wanted, str) or not isinstance(wanted, Iterable) else wanted
+    return [value if name in _WHOLES else str(value) for value in values]
+
+
+def _enumerate(values: Iterable[Any]) -> str:
+    return ", ".join(
+        str(value) for value in sorted(values, key=lambda value: (str(type(value)), value))
+    )

@@ -1,0 +1,92 @@
+"""Direct labels: the name of each curve beside its last point, instead of a legend over it."""
+
+from collections.abc import Sequence
+from textwrap import fill
+
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex, to_rgb
+from matplotlib.transforms import ScaledTranslation
+
+from ddobench.report.styles import Style
+from ddobench.report.tables import format_number
+
+_LINE = 0.062  # height of a line of text, as a fraction of the axes
+_GAP = 14  # points between the axes and the labels
+_WIDEST = 24  # characters before a label is wrapped
+
+
+def label_ends(axes: Axes, ends: Sequence[tuple[Style, float, float]]) -> None:
+    """Write every curve's label and last value in the right margin, none over another.
+
+    `ends` are the style, x and y of each curve's last point; the limits of the axes must be set.
+    """
+    low, high = axes.get_ylim()
+    ordered = sorted(ends, key=lambda end: end[2])
+    texts = [fill(f"{style.label}  {format_number(y)}", _WIDEST) for style, _, y in ordered]
+    heights = [_LINE * (1 + text.count("\n")) for text in texts]
+    wanted = [(y - low) / (high - low) for _, _, y in ordered]
+    inches = axes.figure.dpi_scale_trans
+    margin = axes.transAxes + ScaledTranslation(_GAP / 72, 0, inches)
+    for (style, x, y), text, place in zip(ordered, texts, spread(wanted, heights), strict=True):
+        axes.annotate(
+            text,
+            xy=(x, y),
+            xytext=(1, place),
+            textcoords=margin,
+            color=_darken(style.color),
+            va="center",
+            fontsize=8.5,
+            arrowprops={
+                "arrowstyle": "-",
+                "color": style.color,
+                "linewidth": 0.7,
+                "shrinkA": 2,
+                "shrinkB": 5,
+            },
+            parse_math=False,
+        )
+
+
+def spread(wanted: Sequence[float], heights: Sequence[float]) -> list[float]:
+    """Move ascending positions as little as needed for boxes of these heights not to overlap."""
+    groups: list[tuple[list[int], float]] = []  # members and the centre of their stack
+    for i in range(len(wanted)):
+        members, centre = [i], wanted[i]
+        while groups and _bottom(members, centre, heights) < _top(*groups[-1], heights):
+            members = groups.pop()[0] + members
+            centre = _stack_centre(members, wanted, heights)
+        groups.append((members, centre))
+    places = [0.0] * len(wanted)
+    for members, centre in groups:
+        position = _bottom(members, centre, heights)
+        for i in members:
+            places[i] = position + heights[i] / 2
+            position += heights[i]
+    return places
+
+
+def _stack_centre(
+    members: Sequence[int], wanted: Sequence[float], heights: Sequence[float]
+) -> float:
+    """Return where a stack of boxes must be centred for its boxes to be nearest their wishes."""
+    total = sum(heights[i] for i in members)
+    below = 0.0
+    wishes = []
+    for i in members:
+        wishes.append(wanted[i] - (below + heights[i] / 2) + total / 2)
+        below += heights[i]
+    return sum(wishes) / len(wishes)
+
+
+def _bottom(members: Sequence[int], centre: float, heights: Sequence[float]) -> float:
+    return centre - sum(heights[i] for i in members) / 2
+
+
+def _top(members: Sequence[int], centre: float, heights: Sequence[float]) -> float:
+    return centre + sum(heights[i] for i in members) / 2
+
+
+def _darken(color: str) -> str:
+    """Return a tone of the colour that is readable as text on white."""
+    red, green, blue = (0.72 * part for part in to_rgb(color))
+    return str(to_hex((red, green, blue)))

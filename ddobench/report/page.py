@@ -1,0 +1,155 @@
+"""The page: one self-contained HTML file, everything a user can configure escaped."""
+
+import re
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import pandas as pd
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from ddobench.report import tables
+from ddobench.report.columns import FAMILY, SERIES
+from ddobench.report.evidence import Evidence
+from ddobench.report.figures import FORMATS, Absence, Figure
+from ddobench.report.files import file_stem
+from ddobench.report.origins import Origins
+from ddobench.report.scores import leaderboard
+from ddobench.report.styles import explain_privileges
+
+FIRST_SWEEP = "python -m ddobench -m 'method=glob(*)' task=quadratic d=10,20,40 seed=0-9"
+INTERVAL_NOTE = (
+    "Mean over seeds [95\u00a0% bootstrap interval: BCa, 9999 resamples, fixed seed]; "
+    "the CSV also has Student's t interval."
+)
+FEW = 10  # fewer seeds than this are called few
+
+
+@dataclass(frozen=True)
+class Contents:
+    """Everything the page speaks of."""
+
+    evidence: Evidence
+    stored: int  # runs before the filters
+    problems: pd.DataFrame
+    drawn: Sequence[Figure | Absence]
+    svgs: Mapping[str, str]  # by figure name
+    origins: Origins
+    remarks: Mapping[str, Sequence[Mapping[str, str]]]
+    source: str
+    command: str
+
+
+def render_page(contents: Contents) -> str:
+    """Return the HTML of the page."""
+    environment = Environment(
+        loader=PackageLoader("ddobench.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "number": tables.format_number,
+        "percent": tables.format_percent,
+        "ranges": tables.format_ranges,
+    }
+    runs = contents.evidence.runs
+    styles = contents.evidence.styles
+    return environment.get_template("index.html").render(
+        contents=contents,
+        runs=runs,
+        counts=runs["status"].value_counts().to_dict(),
+        tasks=[_task_part(str(task), contents) for task in sorted(runs["task"].unique())],
+        series=sorted(styles.items()),
+        board=_families(leaderboard(contents.evidence.scores), contents),
+        problems=_group_problems(contents.problems, contents.evidence),
+        commands=sorted(set(runs["command"]) - {""}),
+        privileges=explain_privileges(styles),
+        interval_note=INTERVAL_NOTE,
+        first_sweep=FIRST_SWEEP,
+        written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        few=FEW,
+    )
+
+
+def _task_part(task: str, contents: Contents) -> dict[str, Any]:
+    """Gather what the page says of one task."""
+    scores = contents.evidence.scores
+    drawn = [item for item in contents.drawn if item.task == task]
+    return {
+        "name": task,
+        "anchor": f"task-{file_stem(task)}",
+        "remarks": contents.remarks.get(task, ()),
+        "figures": [_figure_part(item, contents) for item in drawn if isinstance(item, Figure)],
+        "absences": [item for item in drawn if isinstance(item, Absence)],
+        "families": _families(scores[scores["task"] == task], contents),
+    }
+
+
+def _figure_part(figure: Figure, contents: Contents) -> dict[str, Any]:
+    return {
+        "figure": figure,
+        "svg": embed_svg(contents.svgs[figure.name], figure.name, figure.title),
+        "links": [(end.upper(), f"figures/{figure.name}.{end}") for end in (*FORMATS, "csv")],
+    }
+
+
+def _families(table: pd.DataFrame, contents: Contents) -> list[dict[str, Any]]:
+    """Split a score table into families, each with a title and rows for the template."""
+    families = []
+    for _, family in table.groupby(FAMILY, sort=True):
+        rows = [
+            {
+                "row": row,
+                "style": contents.evidence.styles[row["method"], row["method_variant"]],
+                "regret": _estimate(row, "regret"),
+                "value": _estimate(row, "value"),
+                "counts": tables.describe_counts(row),
+            }
+            for row in family.to_dict("records")
+        ]
+        first = family.iloc[0]
+        families.append(
+            {"title": tables.family_title(first), "d": first["d"], "rows": rows,
+             "unit": first["regret_unit"]}
+        )  # fmt: skip
+    return families
+
+
+def _estimate(row: Mapping[Hashable, Any], score: str) -> str:
+    return tables.format_estimate(row[f"{score}_mean"], row[f"{score}_low"], row[f"{score}_high"])
+
+
+def _group_problems(problems: pd.DataFrame, evidence: Evidence) -> list[dict[str, Any]]:
+    """Put runs that ended for the same reason into one line."""
+    keys = [*FAMILY, *SERIES, "status", "reason"]
+    return [
+        {
+            "title": tables.family_title(rows.iloc[0]),
+            "style": evidence.styles[
+                str(rows["method"].iloc[0]), str(rows["method_variant"].iloc[0])
+            ],
+            "status": rows["status"].iloc[0],
+            "reason": rows["reason"].iloc[0] or "no reason was recorded",
+            "dimensions": rows["d"].tolist(),
+            "seeds": rows["seed"].tolist(),
+            "count": len(rows),
+        }
+        for _, rows in problems.groupby(keys, sort=True)
+    ]
+
+
+def embed_svg(svg: str, name: str, title: str) -> Markup:
+    """Make a stand-alone SVG part of a page: ids of its own, a size that adapts, a spoken title."""
+    body = svg[svg.index("<svg") :]
+    body = re.sub(r"<metadata>.*?</metadata>", "", body, count=1, flags=re.DOTALL)
+    body = re.sub(r'\bid="', f'id="{name}-', body)
+    body = re.sub(r'href="#', f'href="#{name}-', body)
+    body = re.sub(r"url\(#", f"url(#{name}-", body)
+    tag, rest = body.split(">", 1)
+    tag = re.sub(r'\s(?:width|height)="[^"]*"', "", tag)
+    spoken = Markup('{} role="img" aria-label="{}">').format(Markup(tag), title)
+    return spoken + Markup(rest)

@@ -1,0 +1,119 @@
+"""The tables of a report: numbers first, as frames; then their spelling for people."""
+
+import math
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from ddobench.report.columns import CELL, FAMILY, SERIES
+
+MINUS = "\u2212"
+DASH = "\u2013"
+_EXACT = 1e-9  # what is smaller in absolute value is printed as 0
+_MANY = 40  # entries of a list before it is cut short
+
+
+def problem_table(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return every failed and declined run with its reason."""
+    problems = runs[runs["status"] != "ok"]
+    columns = [*CELL, *SERIES, "seed", "status", "reason", "command"]
+    return problems[columns].reset_index(drop=True)
+
+
+def to_csv(table: pd.DataFrame) -> str:
+    """Spell a table with every digit."""
+    return str(table.to_csv(index=False, lineterminator="\n"))
+
+
+def score_markdown(scores: pd.DataFrame, notes: Iterable[str]) -> str:
+    """Spell the scores for people, one heading per task, variant, n and budget."""
+    parts = ["# Scores\n", *(f"{_escape(note)}\n" for note in notes)]
+    header = ["d", "method", "regret", "IQM", "median", "value (sd)", "invalid", "seeds"]
+    for _, family in scores.groupby(FAMILY, sort=True):
+        first = family.iloc[0]
+        parts.append(f"## {_escape(family_title(first))}\n")
+        rows = [
+            [
+                str(row["d"]),
+                str(row["label"]),
+                format_estimate(row["regret_mean"], row["regret_low"], row["regret_high"]),
+                format_number(row["regret_iqm"]),
+                format_number(row["regret_median"]),
+                format_estimate(row["value_mean"], row["value_low"], row["value_high"]),
+                format_percent(row["invalid"]),
+                describe_counts(row),
+            ]
+            for row in family.to_dict("records")
+        ]
+        parts.append(_markdown_table(header, rows))
+    return "\n".join(parts)
+
+
+def _markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    rule = ["---:", ":---", *["---:"] * (len(header) - 3), ":---"]
+    lines = [header, rule, *([_escape(cell) for cell in row] for row in rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _escape(text: str) -> str:
+    """Keep a text from being read as a column, a line or markup."""
+    for sign, code in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("|", "\\|")):
+        text = text.replace(sign, code)
+    return " ".join(text.split())
+
+
+def family_title(row: "pd.Series[Any]") -> str:
+    """Name the family a row belongs to."""
+    budget = "" if row["budget"] in ("", "full") else f"budget {row['budget']}"
+    return ", ".join(
+        filter(None, [f"{row['task']}", str(row["task_variant"]), f"n = {row['n']}", budget])
+    )
+
+
+def describe_counts(row: Mapping[Hashable, Any]) -> str:
+    """Say how many seeds were averaged, and what became of the others."""
+    lost = [
+        f"{count} {name}"
+        for name in ("declined", "failed", "missing", "unscored")
+        if (count := row[name])
+    ]
+    return ", ".join([str(row["seeds"]), *lost])
+
+
+def format_number(value: float) -> str:
+    """Spell a number with two decimals; an exact zero stays "0" and a small number visible."""
+    if not math.isfinite(value):
+        return DASH
+    if abs(value) < _EXACT:
+        return "0"
+    text = f"{value:.2f}" if abs(value) >= 0.005 else f"{value:.1g}"
+    return text.replace("-", MINUS)
+
+
+def format_estimate(mean: float, low: float, high: float) -> str:
+    """Spell a mean with its interval, alone where there is none."""
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return format_number(mean)
+    return f"{format_number(mean)} [{format_number(low)}, {format_number(high)}]"
+
+
+def format_percent(fraction: float) -> str:
+    """Spell a fraction as a percentage, never rounding something to nothing."""
+    if not math.isfinite(fraction):
+        return DASH
+    if 0 < fraction < 0.005:
+        return "< 1 %"
+    return f"{100 * fraction:.0f} %"
+
+
+def format_ranges(numbers: Iterable[int]) -> str:
+    """Spell whole numbers as ranges joined by a dash."""
+    ordered = sorted(set(numbers))
+    starts = [i for i, number in enumerate(ordered) if i == 0 or ordered[i - 1] != number - 1]
+    ends = [*(start - 1 for start in starts[1:]), len(ordered) - 1]
+    parts = [
+        str(ordered[a]) if a == b else f"{ordered[a]}{DASH}{ordered[b]}"
+        for a, b in zip(starts, ends, strict=bool(ordered))
+    ]
+    return ", ".join(parts[:_MANY]) + (", …" if len(parts) > _MANY else "")

@@ -1,0 +1,114 @@
+"""Writes a report: reads the store, computes, and puts every file in its place."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ddobench import store
+from ddobench.errors import UsageError
+from ddobench.report.evidence import FILTERS, Evidence
+from ddobench.report.figures import FORMATS, Figure, draw_all
+from ddobench.report.files import write_atomically
+from ddobench.report.origins import find_origins
+from ddobench.report.page import FIRST_SWEEP, INTERVAL_NOTE, Contents, render_page
+from ddobench.report.styles import explain_privileges
+from ddobench.report.tables import problem_table, score_markdown, to_csv
+
+Remarks = Mapping[str, Sequence[Mapping[str, str]]]  # by task: texts, some with a command
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a report consists of."""
+
+    page: Path
+    files: tuple[Path, ...]  # the page included
+    message: str  # one or two lines for the terminal
+
+
+def write_report(
+    results_dir: str | Path,
+    report_dir: str | Path,
+    filters: Mapping[str, Any] | None = None,
+    remarks: Remarks | None = None,
+) -> Written:
+    """Write tables, figures and the page of the stored runs that pass the filters.
+
+    Filters name a column of the runs (task, method, d, n, seed, budget) and give one value or
+    several. The remarks default to those of the packaged configuration.
+    """
+    source, target = Path(results_dir), Path(report_dir)
+    if not source.is_dir():
+        raise UsageError(
+            f"results_dir must be a folder of stored runs, got {source} which does not exist; "
+            f"make one with: {FIRST_SWEEP}"
+        )
+    unknown = sorted(set(filters or {}) - set(FILTERS))
+    if unknown:
+        raise UsageError(f"a filter must be one of {', '.join(FILTERS)}, got {unknown[0]!r}")
+    stored = store.load(source)
+    evidence = Evidence.of(stored, filters)
+    scores, problems = evidence.scores, problem_table(evidence.runs)
+    drawn = draw_all(evidence)
+    figures = [item for item in drawn if isinstance(item, Figure)]
+    notes = [INTERVAL_NOTE, *explain_privileges(evidence.styles)]
+    rendered = {(item.name, ending): item.render(ending) for item in figures for ending in FORMATS}
+    page = render_page(
+        Contents(
+            evidence=evidence,
+            stored=len(stored),
+            problems=problems,
+            drawn=drawn,
+            svgs={item.name: rendered[item.name, "svg"].decode() for item in figures},
+            origins=find_origins(source, evidence.runs),
+            remarks=_packaged_remarks() if remarks is None else remarks,
+            source=_from_here(source),
+            command=_report_command(source, target, filters or {}),
+        )
+    )
+    contents: dict[Path, bytes | str] = {
+        **{target / "figures" / f"{name}.{end}": data for (name, end), data in rendered.items()},
+        **{target / "figures" / f"{item.name}.csv": to_csv(item.data) for item in figures},
+        target / "tables" / "scores.csv": to_csv(scores),
+        target / "tables" / "scores.md": score_markdown(scores, notes),
+        target / "tables" / "problems.csv": to_csv(problems),
+        target / "index.html": page,  # last: it speaks of the others
+    }
+    files = tuple(write_atomically(path, content) for path, content in contents.items())
+    message = f"{_from_here(target / 'index.html')}: {_summary(evidence, len(stored), figures)}"
+    return Written(target / "index.html", files, message)
+
+
+def _summary(evidence: Evidence, stored: int, figures: Sequence[Figure]) -> str:
+    if not stored:
+        return f"nothing is stored yet; fill the store with\n  {FIRST_SWEEP}"
+    runs = len(evidence.runs)
+    if not runs:
+        return f"none of the {stored} stored runs passes the filters"
+    some = f"{runs} runs" if runs == stored else f"{runs} of {stored} runs"
+    return f"{some}, {len(figures)} figure{'' if len(figures) == 1 else 's'}"
+
+
+def _report_command(source: Path, target: Path, filters: Mapping[str, Any]) -> str:
+    """Return the command that writes this report again."""
+    words = [f"results_dir={_from_here(source)}", f"report_dir={_from_here(target)}"]
+    for name, wanted in filters.items():
+        if wanted is not None:
+            values = wanted if isinstance(wanted, list | tuple) else [wanted]
+            words.append(f"{name}={','.join(map(str, values))}")
+    return " ".join(["python -m ddobench.report", *words])
+
+
+def _from_here(path: Path) -> str:
+    return os.path.relpath(path)
+
+
+def _packaged_remarks() -> Remarks:
+    text = resources.files("ddobench.conf").joinpath("report.yaml").read_text(encoding="utf-8")
+    remarks: Remarks = yaml.safe_load(text)["remarks"]
+    return remarks

@@ -1,0 +1,34 @@
+"""Mean 0 and standard deviation 1, each seed by its own table."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Standardiser:
+    """Shifts and scales every column of every seed by what was visible of it."""
+
+    mean: Tensor  # (S, 1, ...)
+    scale: Tensor  # (S, 1, ...)
+
+    @classmethod
+    def of(cls, table: Tensor) -> Self:  # (S, N, ...)
+        """Read off mean and standard deviation over the rows; a constant column is only shifted."""
+        mean = table.mean(dim=1, keepdim=True)
+        sd = table.std(dim=1, correction=0, keepdim=True)
+        return cls(mean, sd.where(sd > 0, 1.0))
+
+    def apply(self, values: Tensor) -> Tensor:  # (S, K, ...) -> (S, K, ...)
+        """Express values in standard deviations above the visible mean."""
+        return (values - self.mean) / self.scale
+
+    def undo(self, values: Tensor) -> Tensor:  # (S, K, ...) -> (S, K, ...)
+        """Express standardised values in the units of the table."""
+        return values * self.scale + self.mean
+
+    def to(self, device: torch.device) -> Self:
+        """Return the same on another device."""
+        return type(self)(self.mean.to(device), self.scale.to(device))

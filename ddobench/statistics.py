@@ -1,0 +1,103 @@
+"""Statistics of one sample of runs, as pure functions on one array.
+
+Every function wants a non-empty, finite, one-dimensional sample: what is missing must be counted by
+the caller, never averaged over here.
+"""
+
+import warnings
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+Sample = NDArray[np.float64]
+
+# How an interval came about. `bca` and `percentile` are bootstraps; `equal` is the zero width of a
+# sample without spread; `none` is a single value, about whose spread nothing can be said.
+Kind = Literal["bca", "percentile", "t", "equal", "none"]
+
+RESAMPLES = 9999
+_ROUNDING = 1e-12  # a relative spread below this is the arithmetic's, not the sample's
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A confidence interval and how it came about; NaN bounds where there is none."""
+
+    low: float
+    high: float
+    kind: Kind
+
+
+def check_sample(values: ArrayLike) -> Sample:
+    """Return the values as one float array, or raise if they are not a finite sample."""
+    sample = np.asarray(values, dtype=np.float64)
+    if sample.ndim != 1 or sample.size == 0:
+        raise ValueError(f"a sample must be one non-empty row of numbers, got shape {sample.shape}")
+    if not np.isfinite(sample).all():
+        bad = int((~np.isfinite(sample)).sum())
+        raise ValueError(f"a sample must be finite, got {bad} of {sample.size} that are not")
+    return sample
+
+
+def mean_interval(
+    values: ArrayLike, *, confidence: float = 0.95, resamples: int = RESAMPLES, seed: int = 0
+) -> Interval:
+    """Return the bias-corrected and accelerated bootstrap interval of the mean.
+
+    Where the correction is undefined the percentile interval of the same resamples stands in, and
+    the kind says so. The same sample and seed always give the same interval.
+    """
+    sample = check_sample(values)
+    if (trivial := _trivial_interval(sample)) is not None:
+        return trivial
+    bounds = _bootstrap(sample, "BCa", confidence, resamples, seed)
+    if np.isfinite(bounds).all():
+        return Interval(*bounds, "bca")
+    return Interval(*_bootstrap(sample, "percentile", confidence, resamples, seed), "percentile")
+
+
+def t_interval(values: ArrayLike, *, confidence: float = 0.95) -> Interval:
+    """Return Student's interval of the mean, what most papers print as "95 % interval"."""
+    sample = check_sample(values)
+    if (trivial := _trivial_interval(sample)) is not None:
+        return trivial
+    half = stats.t.ppf(0.5 + confidence / 2, sample.size - 1) * stats.sem(sample)
+    return Interval(float(sample.mean() - half), float(sample.mean() + half), "t")
+
+
+def interquartile_mean(values: ArrayLike) -> float:
+    """Return the mean of the middle half; fewer than four values have nothing to cut off."""
+    return float(stats.trim_mean(check_sample(values), 0.25))
+
+
+def _bootstrap(
+    sample: Sample,
+    method: Literal["BCa", "percentile"],
+    confidence: float,
+    resamples: int,
+    seed: int,
+) -> tuple[float, float]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", stats.DegenerateDataWarning)  # the caller looks for NaN
+        with np.errstate(invalid="ignore", divide="ignore"):
+            bounds = stats.bootstrap(
+                (sample,),
+                np.mean,
+                n_resamples=resamples,
+                confidence_level=confidence,
+                method=method,
+                rng=np.random.default_rng(seed),
+            ).confidence_interval
+    return float(bounds.low), float(bounds.high)
+
+
+def _trivial_interval(sample: Sample) -> Interval | None:
+    """Return the interval of a sample that no resampling can say more about."""
+    if sample.size == 1:
+        return Interval(np.nan, np.nan, "none")
+    if np.ptp(sample) <= _ROUNDING * np.abs(sample).max():
+        return Interval(float(sample.mean()), float(sample.mean()), "equal")
+    return None

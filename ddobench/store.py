@@ -1,0 +1,273 @@
+"""The results folder: one self-describing Parquet file per run, the only module that writes them.
+
+A file has one row per recorded iteration. Its scalar columns are the curves; list columns hold the
+values and predictions of every design, and are read only on demand. The flat row of `load`, the
+resolved configuration and the provenance are JSON in the file's metadata. A failed run leaves
+`seed-N.error.json` instead, and counts as missing.
+"""
+
+import json
+import logging
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ddobench.records import Record
+
+log = logging.getLogger(__name__)
+
+SCHEMA = 1
+_KEY = b"ddobench"
+_DETAIL = ("values", "predictions", "designs", "diagnostics")
+_ERROR = ".error.json"
+_IDENTITY = ("task", "task_variant", "method", "method_variant", "d", "n", "seed", "budget")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the runs of one specification are kept."""
+
+    folder: Path
+    digest: str
+
+    def file(self, seed: int) -> Path:
+        """Return the file of one run."""
+        return self.folder / f"seed-{seed:05d}.parquet"
+
+    def error(self, seed: int) -> Path:
+        """Return the file that a failed run leaves."""
+        return self.folder / f"seed-{seed:05d}{_ERROR}"
+
+
+class Store:
+    """A results folder."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+
+    def place(self, task: str, method: str, d: int, n: int, digest: str) -> Place:
+        """Return the place of a specification."""
+        return Place(self.folder / f"{task}-{method}-d{d}-n{n}-{digest}", digest)
+
+    def missing(self, place: Place, seeds: Sequence[int]) -> list[int]:
+        """Return the seeds without a sound file; an unsound one is named in a warning."""
+        try:
+            present = {entry.name for entry in os.scandir(place.folder)}
+        except FileNotFoundError:
+            return list(seeds)
+        return [
+            seed
+            for seed in seeds
+            if place.file(seed).name not in present or not self._sound(place, seed)
+        ]
+
+    def write(self, place: Place, record: Record) -> Path:
+        """Store a finished run, whole or not at all."""
+        path = place.file(record.row["seed"])
+        table = _to_table(record)
+        # Random floats gain nothing from dictionaries and statistics, which double the time.
+        _replace(
+            path,
+            lambda temporary: pq.write_table(
+                table, temporary, use_dictionary=False, write_statistics=False
+            ),
+        )
+        place.error(record.row["seed"]).unlink(missing_ok=True)
+        return path
+
+    def write_failure(self, place: Place, row: dict[str, Any], trace: str) -> Path:
+        """Leave the error of a run that has no result."""
+        path = place.error(row["seed"])
+        text = json.dumps({"row": row, "trace": trace}, indent=2, default=str)
+        _replace(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+        return path
+
+    def _sound(self, place: Place, seed: int) -> bool:
+        found = _guarded(place.file(seed), _read_metadata)
+        if found is None:
+            return False
+        row = found["row"]
+        if row.get("digest") == place.digest and row.get("seed") == seed:
+            return True
+        log.warning("%s holds another run than its name says; it is redone", place.file(seed))
+        return False
+
+
+def read_record(path: str | Path) -> Record:
+    """Return one stored run with all its parts."""
+    file = pq.ParquetFile(path)
+    meta = _metadata(file)
+    table = file.read()
+    detail = {name: table[name] for name in _DETAIL if name in table.column_names}
+    curves = {
+        name: np.asarray(table[name], dtype=np.float64)
+        for name in table.column_names
+        if name not in _DETAIL
+    }
+    shape = meta["shape"]
+    return Record(
+        row=meta["row"],
+        config=meta["config"],
+        provenance=meta["provenance"],
+        curves=curves,
+        values=_matrix(detail.get("values"), shape.get("values")),
+        predictions=_matrix(detail.get("predictions"), shape.get("predictions")),
+        designs=_matrix(detail.get("designs"), shape.get("designs")),
+        diagnostics=json.loads(detail["diagnostics"][-1].as_py()) if detail else {},
+    )
+
+
+def load(folder: str | Path) -> pd.DataFrame:
+    """Return one row per run, failed ones included; unreadable files are named in a warning."""
+    root = Path(folder)
+    rows = [
+        {**meta["row"], "path": str(path.relative_to(root))}
+        for path, meta in _read_all(_files(root, ".parquet"), _read_metadata)
+    ]
+    stored = {(row["digest"], row["seed"]) for row in rows}
+    for path, failure in _read_all(_files(root, _ERROR), _read_failure):
+        row = failure["row"]
+        if (row["digest"], row["seed"]) not in stored:
+            rows.append({**row, "path": str(path.relative_to(root))})
+    frame = pd.DataFrame(rows)
+    if frame.empty:
+        return pd.DataFrame(columns=[*_IDENTITY, "status", "digest", "path"])
+    return frame.sort_values(list(_IDENTITY), ignore_index=True)
+
+
+def load_curves(folder: str | Path) -> pd.DataFrame:
+    """Return one row per run and recorded iteration."""
+    found = [pair for _, pair in _read_all(_files(Path(folder), ".parquet"), _read_curves)]
+    if not found:
+        return pd.DataFrame(columns=[*_IDENTITY, "digest", "iteration"])
+    rows, tables = zip(*found, strict=True)
+    frame = pa.concat_tables(tables, promote_options="permissive").to_pandas()
+    lengths = [len(table) for table in tables]
+    for name in (*_IDENTITY, "digest"):
+        frame[name] = np.repeat([row[name] for row in rows], lengths)
+    return frame.sort_values([*_IDENTITY, "digest", "iteration"], ignore_index=True)
+
+
+def _to_table(record: Record) -> pa.Table:
+    """Lay a record out as a Parquet table."""
+    columns: dict[str, Any] = {name: pa.array(curve) for name, curve in record.curves.items()}
+    length = len(next(iter(record.curves.values()), ()))
+    shape: dict[str, list[int]] = {}
+    for name in ("values", "predictions"):
+        matrix = getattr(record, name)
+        if matrix is not None:
+            columns[name] = _lists(matrix)
+            shape[name] = list(matrix.shape)
+    if length:
+        if record.designs is not None:
+            columns["designs"] = pa.array(
+                [None] * (length - 1) + [record.designs.ravel()], pa.list_(pa.float32())
+            )
+            shape["designs"] = list(record.designs.shape)
+        columns["diagnostics"] = pa.array(
+            [None] * (length - 1) + [json.dumps(record.diagnostics, default=_plain)], pa.string()
+        )
+    meta = {
+        "schema": SCHEMA,
+        "row": record.row,
+        "config": record.config,
+        "provenance": record.provenance,
+        "shape": shape,
+    }
+    table = pa.table(columns)
+    return table.replace_schema_metadata({_KEY: json.dumps(meta, default=_plain)})
+
+
+def _plain(value: Any) -> Any:
+    """Let JSON hold NumPy and torch numbers and arrays."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return str(value)
+
+
+def _lists(matrix: np.ndarray[Any, np.dtype[np.float32]]) -> Any:
+    return pa.FixedSizeListArray.from_arrays(pa.array(matrix.ravel()), matrix.shape[1])
+
+
+def _matrix(column: Any, shape: list[int] | None) -> Any:
+    if column is None or shape is None:
+        return None
+    flat = np.concatenate([chunk.drop_null().flatten().to_numpy() for chunk in column.chunks])
+    return flat.reshape(shape)
+
+
+def _replace(path: Path, write: Callable[[Path], object]) -> None:
+    """Write under a temporary name in the same folder, flush to disk, then rename."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        write(temporary)
+        with temporary.open("rb") as handle:
+            os.fsync(handle.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _files(root: Path, ending: str) -> list[Path]:
+    return sorted(
+        Path(folder, name)
+        for folder, _, names in os.walk(root)
+        for name in names
+        if name.endswith(ending) and not name.startswith(".")
+    )
+
+
+def _read_all(
+    paths: Sequence[Path], read: Callable[[Path], Result]
+) -> Iterator[tuple[Path, Result]]:
+    """Read files in order, without those that cannot be read. Threads only slow small files."""
+    for path in paths:
+        found = _guarded(path, read)
+        if found is not None:
+            yield path, found
+
+
+def _guarded(path: Path, read: Callable[[Path], Result]) -> Result | None:
+    """Read a file, or name it in a warning and return None."""
+    try:
+        return read(path)
+    except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        log.warning("%s is not a readable run and is left out: %s", path, reason)
+        return None
+
+
+def _metadata(file: pq.ParquetFile) -> dict[str, Any]:
+    found = file.metadata.metadata or {}
+    if _KEY not in found:
+        raise ValueError("no ddobench metadata in it")
+    meta: dict[str, Any] = json.loads(found[_KEY])
+    if meta["schema"] > SCHEMA:
+        raise ValueError(f"written by a newer ddobench (schema {meta['schema']} > {SCHEMA})")
+    return meta
+
+
+def _read_metadata(path: Path) -> dict[str, Any]:
+    with pq.ParquetFile(path) as file:
+        return _metadata(file)
+
+
+def _read_curves(path: Path) -> tuple[dict[str, Any], pa.Table]:
+    with pq.ParquetFile(path) as file:
+        scalar = [name for name in file.schema_arrow.names if name not in _DETAIL]
+        row = _metadata(file)["row"]
+        return row, file.read(columns=scalar, use_threads=False).replace_schema_metadata(None)
+
+
+def _read_failure(path: Path) -> dict[str, Any]:
+    failure: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return {"row": dict(failure["row"]), "trace": failure["trace"]}

@@ -1,0 +1,225 @@
+"""Sums of Gaussian bumps over the cliques of a graph, plain or behind a softplus map.
+
+One class, many configurations: `rbf` observes the coordinates as they are, `chain` and `mixture`
+behind an affine map and a softplus, `toy3d` is the smallest of them. The function of a seed does
+not depend on the map, the base, n, noise or truncation, so variants of a task stay comparable; and
+rows are drawn one after the other, so a smaller table is the beginning of a larger one.
+
+The optimum is exact, with a certificate: see `ddobench.peaks`.
+"""
+
+from dataclasses import dataclass
+from math import ceil, inf
+
+import torch
+from torch import Tensor
+
+from ddobench.contracts import Dataset, Description, Problem, Space, Task
+from ddobench.errors import UsageError, check_one_of, check_whole
+from ddobench.families import choose_family
+from ddobench.graphs import Graph
+from ddobench.observation import MAPS, ORDERS, Observation, draw_observation
+from ddobench.peaks import find_peak
+from ddobench.rbf import RBFSum, draw_rbf
+from ddobench.streams import Stream, Streams
+
+BASES = ("normal", "mixture")
+PILOT = 20_000  # rows that fix the scale of the noise and the ceiling of a truncated table
+WORST_CONDITION = 1e6  # the oracle inverts the map and loses that many digits
+
+
+@dataclass(frozen=True, kw_only=True)
+class RBFProblem(Problem):
+    """Bumps with the function and the map of each seed."""
+
+    functions: tuple[RBFSum, ...]
+    maps: tuple[Observation, ...] | None  # None: the coordinates are observed as they are
+    peaks: Tensor  # (S, d) the hidden coordinates of the optimum
+
+    def _evaluate(self, x: Tensor) -> Tensor:
+        hidden = [pair[0] for pair in self._recover(x)]
+        return torch.stack([f(rows) for f, rows in zip(self.functions, hidden, strict=True)])
+
+    def measure(self, x: Tensor) -> dict[str, Tensor]:
+        """Return the distance of each design to the image of an over-complete map, (S, K)."""
+        if self.maps is None or self.peaks.shape[1] == self.data.space.d:
+            return {}
+        valid = ~self.evaluate(x).isnan()  # (S, K)
+        safe = torch.where(valid[..., None], x.to(torch.float64), 1.0)
+        residual = torch.stack([pair[1] for pair in self._recover(safe)])
+        return {"residual": torch.where(valid, residual, torch.nan)}
+
+    def best_designs(self) -> Tensor:
+        """Return an observed design of each seed that attains the optimum, (S, d_obs)."""
+        if self.maps is None:
+            return self.peaks
+        return torch.cat([m.observe(z[None]) for m, z in zip(self.maps, self.peaks, strict=True)])
+
+    def _recover(self, x: Tensor) -> list[tuple[Tensor, Tensor]]:
+        """Return the pre-images (K, d) and residuals (K,) of each seed."""
+        if self.maps is None:
+            return [(rows, torch.zeros(len(rows), dtype=x.dtype)) for rows in x]
+        return [m.recover(rows) for m, rows in zip(self.maps, x, strict=True)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RBF(Task):
+    """Designs drawn from a Gaussian base; y is a weighted sum of one bump per clique."""
+
+    family: str = "chain"
+    clique_size: int | None = None
+    overlap: int | None = None
+    base: str = "normal"
+    map: str = "identity"
+    d_obs: int | None = None
+    order: str = "affine_softplus"
+    condition: float | None = None
+    noise: float = 0.0
+    truncate: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        choose_family(self.family, self.clique_size, self.overlap).check(self.d)
+        check_one_of("task.base", self.base, BASES)
+        check_one_of("task.map", self.map, ("identity", *MAPS))
+        check_one_of("task.order", self.order, ORDERS)
+        if not 0.0 <= self.noise < inf:
+            raise UsageError(f"task.noise must be a standard deviation >= 0, got {self.noise}")
+        if self.truncate is not None and not 1.0 <= self.truncate < 100.0:
+            raise UsageError(
+                "task.truncate must be a percentile from 1 to below 100, "
+                f"got {self.truncate}; use null to hide nothing"
+            )
+        if self.map == "identity":
+            self._check_unmapped()
+            return
+        if self.d_obs is not None:
+            check_whole("task.d_obs", self.d_obs, self.d, f"use null or d={self.d} or more")
+        if self.condition is not None and not 1.0 <= self.condition <= WORST_CONDITION:
+            raise UsageError(
+                f"task.condition must be from 1 to {WORST_CONDITION:g}, got {self.condition}; "
+                "use null for the map as it is drawn"
+            )
+
+    def _check_unmapped(self) -> None:
+        for name, value in (("d_obs", self.d_obs), ("condition", self.condition)):
+            if value is not None:
+                raise UsageError(
+                    f"task.{name} must be null without a map, got {value}; "
+                    "use map=orthogonal or map=gaussian"
+                )
+
+    @property
+    def observed(self) -> int:
+        """The number of observed design variables."""
+        if self.d_obs is not None:
+            return self.d_obs
+        return self.d + 10 if self.map == "gaussian" else self.d
+
+    def describe(self) -> Description:
+        """Say what the task is."""
+        title = choose_family(self.family, self.clique_size, self.overlap).title
+        base = {"normal": "N(0, I)", "mixture": "½ N(-1, I) + ½ N(+1, I)"}[self.base]
+        formula = f"f(x) = Σ_C w_C exp(-‖x_C - μ_C‖²), x ∈ R^{self.d}, x ~ {base}"
+        text = [f"One Gaussian bump per clique of {title}; {self.n} designs are visible."]
+        if self.map != "identity":
+            warp = {"affine_softplus": "softplus(xA + b)", "softplus_affine": "softplus(x)A + b"}
+            formula += f", observed as {warp[self.order]} ∈ R^{self.observed}"
+            text.append(f"A is {self.map}; a design is valid if it has a pre-image.")
+        if self.condition is not None:
+            text.append(f"The condition number of A is {self.condition:g}.")
+        if self.noise:
+            text.append(f"The visible values carry noise of {self.noise:g} standard deviations.")
+        if self.truncate is not None:
+            text.append(f"Values above their percentile {self.truncate:g} are hidden.")
+        text.append("The optimum is that of the noise-free function, exact.")
+        return Description(f"Gaussian bumps on {title}, d={self.d}", formula, " ".join(text))
+
+    def _draw(self, rng: Streams) -> RBFProblem:
+        seeds = len(rng.seeds)
+        functions = tuple(self._draw_function(stream) for stream in rng.rows)
+        maps = None
+        if self.map != "identity":
+            maps = tuple(self._draw_map(stream.child("map")) for stream in rng.rows)
+        hidden = torch.empty(seeds, self.n, self.d, dtype=torch.float64)
+        x = hidden
+        if maps is not None:
+            x = torch.empty(seeds, self.n, self.observed, dtype=torch.float64)
+        y = torch.empty(seeds, self.n, dtype=torch.float64)
+        for s, stream in enumerate(rng.rows):
+            self._fill(hidden[s], y[s], functions[s], stream)
+            if maps is not None:
+                x[s] = maps[s].observe(hidden[s])
+        found = [find_peak(f) for f in functions]
+        return RBFProblem(
+            data=Dataset(x=x, y=y, space=Space(self.observed)),
+            optimum=torch.tensor([peak.value for peak in found], dtype=torch.float64),
+            graphs=tuple(Graph.from_cliques(self.d, f.cliques) for f in functions),
+            hidden=hidden,
+            functions=functions,
+            maps=maps,
+            peaks=torch.stack([torch.from_numpy(peak.x) for peak in found]),
+        )
+
+    def _draw_function(self, stream: Stream) -> RBFSum:
+        family = choose_family(self.family, self.clique_size, self.overlap)
+        cliques = family.draw(self.d, stream.child("graph"))
+        return draw_rbf(self.d, cliques, stream.child("function"))
+
+    def _draw_map(self, stream: Stream) -> Observation:
+        return draw_observation(self.map, self.d, self.observed, self.order, self.condition, stream)
+
+    def _fill(self, hidden: Tensor, y: Tensor, function: RBFSum, stream: Stream) -> None:
+        """Fill hidden (N, d) and y (N,) with the first rows that lie below the ceiling."""
+        noise, ceiling = 0.0, inf
+        if self.noise or self.truncate is not None:
+            pilot = _Rows(stream.child("pilot"), self.base, function)
+            noise = self.noise * float(pilot.take(PILOT, 0.0)[1].std())
+            if self.truncate is not None:
+                ceiling = float(pilot.take(PILOT, noise)[1].quantile(self.truncate / 100.0))
+        rows = _Rows(stream.child("data"), self.base, function)
+        filled = 0
+        while filled < self.n:
+            missing = self.n - filled
+            z, values = rows.take(ceil(missing * 100.0 / (self.truncate or 100.0)), noise)
+            kept = (values <= ceiling).nonzero()[:missing, 0]
+            hidden[filled : filled + len(kept)] = z[kept]
+            y[filled : filled + len(kept)] = values[kept]
+            filled += len(kept)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Toy3D(RBF):
+    """Two bumps on a path of three variables: small enough to look at."""
+
+    family: str = "path"
+    map: str = "orthogonal"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.d != 3:
+            raise UsageError(
+                f"d must be 3 for the three-dimensional toy, got {self.d}; "
+                "use task=chain task.family=path for a longer path"
+            )
+
+
+class _Rows:
+    """An endless table of one instance, the same however it is cut into blocks."""
+
+    def __init__(self, stream: Stream, base: str, function: RBFSum) -> None:
+        self.designs = stream.child("designs")
+        self.component = stream.child("component")
+        self.noise = stream.child("noise")
+        self.base = base
+        self.function = function
+
+    def take(self, rows: int, noise: float) -> tuple[Tensor, Tensor]:
+        """Return the next hidden designs (rows, d) and their values (rows,)."""
+        hidden = self.designs.normal(rows, self.function.d, dtype=torch.float64)
+        if self.base == "mixture":
+            hidden += torch.where(self.component.uniform(rows, 1) < 0.5, -1.0, 1.0)
+        y = self.function(hidden)
+        if noise:
+            y += noise * self.noise.normal(rows, dtype=torch.float64)
+        return hidden, y
