@@ -43,14 +43,15 @@ class FGM(Method):
         return frozenset({"graph"})
 
     def declines(self, data: Dataset) -> str | None:
-        """Decline what is not categorical."""
-        return None if data.space.categorical else "fgm works on categorical designs only"
+        """Decline what is not categorical or has no known graph."""
+        if not data.space.categorical:
+            return "fgm works on categorical designs only"
+        return None if data.privileged.graphs else "fgm needs a known graph, and this task has none"
 
     def fit(self, data: Dataset, rng: Streams) -> None:  # noqa: ARG002 - nothing is drawn
         """Solve the least-squares problem of each seed."""
         assert data.space.sizes is not None
-        if data.privileged.graphs is None:
-            raise UsageError("fgm needs a known graph here, and this task has none")
+        assert data.privileged.graphs is not None
         self._sizes = data.space.sizes
         self._cliques = [graph.cliques for graph in data.privileged.graphs]
         self._tables = [

@@ -75,7 +75,10 @@ def normalise_line(line: str) -> str:
     """Reorder a half-typed command line for tab completion: the word being typed stays last."""
     words = line.split(" ")
     program, typed, last = words[:1], [word for word in words[1:-1] if word], words[-1]
-    overrides, options = split(typed)
+    try:
+        overrides, options = split(typed)
+    except UsageError:  # said when the line is sent off, not while it is typed
+        return line
     return " ".join([*program, *_join(options), *overrides, last])
 
 

@@ -2,9 +2,10 @@
 
 import types
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+from hydra.errors import InstantiationException
 from hydra.utils import get_class, instantiate
 
 from ddobench.contracts import Method, Task
@@ -51,7 +52,12 @@ def _build(config: Mapping[str, Any], key: str) -> object:
     bare = {name: value for name, value in config.items() if name != CARD}
     for path, node in _targets(bare, key):
         _check_fields(node, path)
-    return instantiate(bare)
+    try:
+        return instantiate(bare, _convert_="all")
+    except InstantiationException as error:
+        if isinstance(error.__cause__, UsageError):
+            raise error.__cause__ from None
+        raise
 
 
 def _targets(config: Any, key: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -67,7 +73,7 @@ def _targets(config: Any, key: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _check_fields(node: Mapping[str, Any], key: str) -> None:
-    """Raise for a parameter the class does not have or a value of the wrong kind."""
+    """Raise for a parameter that is unknown or left out, or a value of the wrong kind."""
     kind = load_class(node["_target_"], key)
     if not is_dataclass(kind):
         return
@@ -82,6 +88,10 @@ def _check_fields(node: Mapping[str, Any], key: str) -> None:
             )
         if not _fits(value, known[name]):
             raise UsageError(f"{key}.{name} must be {_say(known[name])}, got {value!r}")
+    for field in fields(kind):
+        optional = field.default is not MISSING or field.default_factory is not MISSING
+        if field.init and not optional and field.name not in node:
+            raise UsageError(f"{key} lacks its parameter {field.name!r}; give {key}.{field.name}")
 
 
 def _fits(value: Any, hint: Any) -> bool:

@@ -166,17 +166,22 @@ def collect(method: Method, starts: Tensor, rng: Streams) -> Trajectory:
     """Copy every proposal as it is made, with the method's own prediction of it."""
     trajectory = Trajectory()
     for proposal in track(method.propose(starts, rng), "iteration"):
+        designs = proposal.designs.detach().cpu().clone()
+        _check_shape(designs, starts, trajectory)
         predicted = proposal.predicted
         if predicted is None:
             predicted = method.predict(proposal.designs)
+        if predicted is not None and predicted.shape != designs.shape[:2]:
+            raise ValueError(
+                f"predictions must be (S, K) = {tuple(designs.shape[:2])}, "
+                f"got {tuple(predicted.shape)}"
+            )
         last = trajectory.iterations[-1] if trajectory.iterations else -1
         iteration = last + 1 if proposal.iteration is None else proposal.iteration
         if iteration <= last:
             raise ValueError(f"iterations must increase, got {iteration} after {last}")
-        designs = proposal.designs.detach().cpu()
-        _check_shape(designs, starts, trajectory)
         trajectory.iterations.append(iteration)
-        trajectory.designs.append(designs.clone())
+        trajectory.designs.append(designs)
         trajectory.predicted.append(None if predicted is None else predicted.detach().cpu().clone())
     if not trajectory.designs:
         raise ValueError("the method proposed nothing; propose() must yield at least once")

@@ -23,7 +23,12 @@ class Graph:
         """Build the graph with the given edges; an isolated variable is a clique of its own."""
         graph: nx.Graph[int] = nx.Graph()
         graph.add_nodes_from(range(d))
-        graph.add_edges_from(edges)
+        for i, j in edges:
+            if i == j or not (0 <= i < d and 0 <= j < d):
+                raise ValueError(
+                    f"an edge joins two different variables of 0 to {d - 1}, got {(i, j)}"
+                )
+            graph.add_edge(i, j)
         return cls(d, tuple(sorted(tuple(sorted(clique)) for clique in nx.find_cliques(graph))))
 
     @classmethod

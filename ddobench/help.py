@@ -6,7 +6,7 @@ from rich.table import Table
 from ddobench import registry
 
 USAGE = """\
-[bold]ddobench[/]: from a fixed table of designs and values, which method proposes the best new ones?
+[bold]ddobench[/]: from a fixed table of designs, which method proposes the best new ones?
 
   python -m ddobench method=fgm task=quadratic d=20                one run
   python -m ddobench method=fgm task=quadratic d=20 -m seed=0-49   a sweep over seeds

@@ -11,8 +11,8 @@ at z* is zero and the curvature of a bump w exp(-r^2) in a direction u is at lea
 
 with |u_C| the half diagonal of the cell and near_C its distance to the centre. Max-sum over tables
 of these terms bounds f(z*) from above, a local ascent from their maximiser from below. Cells whose
-max-marginal is less than the lower bound are dropped, the others cut in three, and so on until the
-two bounds meet.
+max-marginal is less than the lower bound are dropped, the others cut in three along the axes that
+keep the bounds apart, and so on until they meet.
 """
 
 from dataclasses import dataclass
@@ -55,11 +55,15 @@ class _Cells:
         half = (high - low) / (2 * count)
         return cls(low + half * np.arange(1.0, 2.0 * count, 2.0), half)
 
-    def cut(self, keep: NDArray[np.bool_]) -> "_Cells":
-        """Drop the cells that are not to be kept and cut the others."""
+    def keep(self, which: NDArray[np.bool_]) -> "_Cells":
+        """Drop the other cells."""
+        return _Cells(self.middles[which], self.half)
+
+    def cut(self) -> "_Cells":
+        """Cut every cell into equal pieces."""
         half = self.half / CUTS
         offsets = 2.0 * half * (np.arange(CUTS) - CUTS // 2)
-        return _Cells((self.middles[keep][:, None] + offsets).ravel(), half)
+        return _Cells((self.middles[:, None] + offsets).ravel(), half)
 
 
 def find_peak(f: RBFSum) -> Peak:
@@ -82,7 +86,12 @@ def find_peak(f: RBFSum) -> Peak:
         if bound - value <= TOLERANCE * value:
             break
         floor = value * (1.0 - 1e-12)  # rounding must not drop the cell of the maximiser
-        cells = [c.cut(m[0] >= floor) for c, m in zip(cells, marginals, strict=True)]
+        cells = [c.keep(m[0] >= floor) for c, m in zip(cells, marginals, strict=True)]
+        slack = ridge.slack(start) * np.array([c.half**2 for c in cells])  # (axes,)
+        rough = slack > slack.max() / CUTS**2
+        cells = [c.cut() if r else c for c, r in zip(cells, rough, strict=True)]
+    else:
+        raise ArithmeticError(f"the bounds {value} and {bound} did not meet in {ROUNDS} rounds")
     return Peak(ridge.lift(best), value, max(bound - value, 0.0))
 
 
@@ -143,6 +152,11 @@ class _Ridge:
             slack += cells[axis].half ** 2
         return Table(self.scopes[clique], (middle + slack * near)[None])
 
+    def slack(self, z: Values) -> Values:
+        """Return what each axis adds to the bound at z per squared half width, (axes,)."""
+        bumps = self._bumps(z)[self.owners]  # (pairs,)
+        return np.asarray(np.bincount(self.members, bumps, minlength=len(z)), dtype=np.float64)
+
     def climb(self, start: Values) -> Values:
         """Return the local maximiser reached from the position `start` (axes,)."""
         options = {"ftol": 1e-16, "gtol": 1e-12, "maxiter": 1000}
@@ -151,11 +165,16 @@ class _Ridge:
 
     def _descend(self, z: Values) -> tuple[float, Values]:
         """Return -f and its gradient at the position z (axes,)."""
-        away = z[self.members] - self.middles  # (pairs,)
-        squares = np.bincount(self.owners, away**2, minlength=len(self.weights))  # (C,)
-        bumps = self.weights * np.exp(-squares)
-        slope = np.bincount(self.members, 2.0 * away * bumps[self.owners], minlength=len(z))
+        bumps = self._bumps(z)
+        pulls = 2.0 * (z[self.members] - self.middles) * bumps[self.owners]  # (pairs,)
+        slope = np.bincount(self.members, pulls, minlength=len(z))
         return -float(bumps.sum()), np.asarray(slope, dtype=np.float64)
+
+    def _bumps(self, z: Values) -> Values:
+        """Return the term of each clique at the position z (axes,), (C,)."""
+        squares = (z[self.members] - self.middles) ** 2  # (pairs,)
+        total = np.bincount(self.owners, squares, minlength=len(self.weights))
+        return np.asarray(self.weights * np.exp(-total), dtype=np.float64)
 
 
 def _groups(f: RBFSum) -> dict[tuple[int, ...], list[int]]:

@@ -20,6 +20,7 @@ from rich.progress import (
 Item = TypeVar("Item")
 console = Console(stderr=True)
 REFRESH_SECONDS = 0.1
+LINE_SECONDS = 1.0
 
 
 class Reporter(Protocol):
@@ -49,7 +50,7 @@ class Silent:
 
 
 class Lines:
-    """Plain lines, at most one every few seconds while nothing finishes."""
+    """Plain lines: at most one a second while runs finish, and one every `every` seconds if none."""
 
     def __init__(self, total: int, every: float = 10.0) -> None:
         self.total, self.every = total, every
@@ -72,7 +73,8 @@ class Lines:
         spent = time.monotonic() - self.start
         left = spent / self.done * (self.total - self.done) if self.done else 0.0
         rest = f", about {left:.0f} s left" if self.done < self.total else ""
-        self._say(f"{self.done} of {self.total} runs, {spent:.1f} s{rest} ({self.work})")
+        if time.monotonic() - self.spoken > LINE_SECONDS or self.done >= self.total:
+            self._say(f"{self.done} of {self.total} runs, {spent:.1f} s{rest} ({self.work})")
 
     def _say(self, line: str) -> None:
         self.spoken = time.monotonic()

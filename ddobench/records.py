@@ -1,11 +1,13 @@
 """One finished run, and the trajectory it comes from."""
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
+
+if TYPE_CHECKING:
+    from torch import Tensor  # reading records must not cost the import of torch
 
 Status = Literal["ok", "declined", "failed"]
 
@@ -15,8 +17,8 @@ class Trajectory:
     """Designs and the method's own predictions at the recorded iterations, copied."""
 
     iterations: list[int] = field(default_factory=list)
-    designs: list[Tensor] = field(default_factory=list)  # T tensors (S, K, d)
-    predicted: list[Tensor | None] = field(default_factory=list)  # T tensors (S, K)
+    designs: list["Tensor"] = field(default_factory=list)  # T tensors (S, K, d)
+    predicted: list["Tensor | None"] = field(default_factory=list)  # T tensors (S, K)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 import itertools
 import re
 from collections.abc import Iterable, Sequence
+from numbers import Integral
 
 from ddobench.errors import UsageError
 
@@ -21,12 +22,12 @@ def parse_seeds(spelling: object) -> tuple[int, ...]:
         parts = [spelling]
     seeds: dict[int, None] = {}
     for seed in parts:
-        if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
+        if not isinstance(seed, Integral) or isinstance(seed, bool) or seed < 0:
             raise UsageError(
                 f"a seed must be a whole number of at least 0, got {seed!r}; "
                 "write seed=7, seed=0-49 or seed=0-9,20-24"
             )
-        seeds[seed] = None
+        seeds[int(seed)] = None
     if not seeds:
         raise UsageError("seed names no seed at all; write seed=7, seed=0-49 or seed=0-9,20-24")
     return tuple(seeds)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
+from uuid import uuid4
 
 import numpy as np
 import pandas as pd
@@ -26,8 +27,15 @@ log = logging.getLogger(__name__)
 SCHEMA = 1
 _KEY = b"ddobench"
 _DETAIL = ("values", "predictions", "designs", "diagnostics")
+_RESULT = ".parquet"
 _ERROR = ".error.json"
 _IDENTITY = ("task", "task_variant", "method", "method_variant", "d", "n", "seed", "budget")
+_ROW = (*_IDENTITY, "digest", "status")  # what every stored row has
+_SCORES = (
+    "best_visible", "optimum", "final_model", "final_oracle", "best_oracle", "regret_final",
+    "invalid_final", "seconds_fit", "seconds_propose",
+)  # fmt: skip
+_CURVES = ("value_model", "value_oracle", "survivors", "invalid", "predicted")
 Result = TypeVar("Result")
 
 
@@ -40,7 +48,7 @@ class Place:
 
     def file(self, seed: int) -> Path:
         """Return the file of one run."""
-        return self.folder / f"seed-{seed:05d}.parquet"
+        return self.folder / f"seed-{seed:05d}{_RESULT}"
 
     def error(self, seed: int) -> Path:
         """Return the file that a failed run leaves."""
@@ -91,21 +99,14 @@ class Store:
         return path
 
     def _sound(self, place: Place, seed: int) -> bool:
-        found = _guarded(place.file(seed), _read_metadata)
-        if found is None:
-            return False
-        row = found["row"]
-        if row.get("digest") == place.digest and row.get("seed") == seed:
-            return True
-        log.warning("%s holds another run than its name says; it is redone", place.file(seed))
-        return False
+        return _guarded(place.file(seed), _read_metadata) is not None
 
 
 def read_record(path: str | Path) -> Record:
     """Return one stored run with all its parts."""
-    file = pq.ParquetFile(path)
-    meta = _metadata(file)
-    table = file.read()
+    with pq.ParquetFile(path) as file:
+        meta = _metadata(file)
+        table = file.read()
     detail = {name: table[name] for name in _DETAIL if name in table.column_names}
     curves = {
         name: np.asarray(table[name], dtype=np.float64)
@@ -130,30 +131,36 @@ def load(folder: str | Path) -> pd.DataFrame:
     root = Path(folder)
     rows = [
         {**meta["row"], "path": str(path.relative_to(root))}
-        for path, meta in _read_all(_files(root, ".parquet"), _read_metadata)
+        for path, meta in _read_all(_files(root, _RESULT), _read_metadata)
     ]
     stored = {(row["digest"], row["seed"]) for row in rows}
-    for path, failure in _read_all(_files(root, _ERROR), _read_failure):
-        row = failure["row"]
+    for path, row in _read_all(_files(root, _ERROR), _read_failure):
         if (row["digest"], row["seed"]) not in stored:
             rows.append({**row, "path": str(path.relative_to(root))})
     frame = pd.DataFrame(rows)
     if frame.empty:
-        return pd.DataFrame(columns=[*_IDENTITY, "status", "digest", "path"])
-    return frame.sort_values(list(_IDENTITY), ignore_index=True)
+        frame = pd.DataFrame(columns=[*_ROW, "path"])
+    return _with_columns(frame, _SCORES).sort_values(list(_IDENTITY), ignore_index=True)
 
 
 def load_curves(folder: str | Path) -> pd.DataFrame:
     """Return one row per run and recorded iteration."""
-    found = [pair for _, pair in _read_all(_files(Path(folder), ".parquet"), _read_curves)]
+    read = (pair for _, pair in _read_all(_files(Path(folder), _RESULT), _read_curves))
+    found = [(row, table) for row, table in read if len(table)]
     if not found:
-        return pd.DataFrame(columns=[*_IDENTITY, "digest", "iteration"])
+        return _with_columns(pd.DataFrame(columns=[*_IDENTITY, "digest", "iteration"]), _CURVES)
     rows, tables = zip(*found, strict=True)
     frame = pa.concat_tables(tables, promote_options="permissive").to_pandas()
+    frame = _with_columns(frame, _CURVES)
     lengths = [len(table) for table in tables]
     for name in (*_IDENTITY, "digest"):
         frame[name] = np.repeat([row[name] for row in rows], lengths)
     return frame.sort_values([*_IDENTITY, "digest", "iteration"], ignore_index=True)
+
+
+def _with_columns(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """Add the promised columns that no run here has, empty."""
+    return frame.assign(**{name: np.nan for name in names if name not in frame})
 
 
 def _to_table(record: Record) -> pa.Table:
@@ -207,7 +214,7 @@ def _matrix(column: Any, shape: list[int] | None) -> Any:
 def _replace(path: Path, write: Callable[[Path], object]) -> None:
     """Write under a temporary name in the same folder, flush to disk, then rename."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{uuid4().hex}.tmp")  # hosts may share process ids
     try:
         write(temporary)
         with temporary.open("rb") as handle:
@@ -256,18 +263,33 @@ def _metadata(file: pq.ParquetFile) -> dict[str, Any]:
     return meta
 
 
+def _check_row(path: Path, row: dict[str, Any], ending: str) -> None:
+    """Raise unless a row is complete and stored under its own name."""
+    lacking = [name for name in _ROW if name not in row]
+    if lacking:
+        raise ValueError(f"its row lacks {', '.join(lacking)}")
+    named = path.name == f"seed-{row['seed']:05d}{ending}"
+    if not named or not path.parent.name.endswith(f"-{row['digest']}"):
+        raise ValueError("it holds another run than its name says")
+
+
 def _read_metadata(path: Path) -> dict[str, Any]:
     with pq.ParquetFile(path) as file:
-        return _metadata(file)
+        meta = _metadata(file)
+    _check_row(path, meta["row"], _RESULT)
+    return meta
 
 
 def _read_curves(path: Path) -> tuple[dict[str, Any], pa.Table]:
     with pq.ParquetFile(path) as file:
         scalar = [name for name in file.schema_arrow.names if name not in _DETAIL]
         row = _metadata(file)["row"]
+        _check_row(path, row, _RESULT)
         return row, file.read(columns=scalar, use_threads=False).replace_schema_metadata(None)
 
 
 def _read_failure(path: Path) -> dict[str, Any]:
     failure: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return {"row": dict(failure["row"]), "trace": failure["trace"]}
+    row = dict(failure["row"])
+    _check_row(path, row, _ERROR)
+    return row

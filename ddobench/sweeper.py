@@ -9,6 +9,7 @@ import itertools
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
@@ -21,6 +22,8 @@ from omegaconf import DictConfig, OmegaConf
 from ddobench.arguments import QUOTES, spell_seeds
 from ddobench.progress import reporting
 from ddobench.seeds import parse_seeds, spell_compactly
+
+DEFAULT_RESULTS = "results/runs"
 
 if TYPE_CHECKING:
     from ddobench.execution import Outcome
@@ -185,5 +188,8 @@ def _summary(outcome: "Outcome", seconds: float, store: "Store") -> str:
         parts.append(f"{outcome.declined} declined")
     if outcome.failed:
         parts.append(f"{outcome.failed} failed (the same command tries them again)")
+    report = "python -m ddobench.report"
+    if store.folder != Path(DEFAULT_RESULTS):
+        report += f" results_dir={store.folder}"
     where = f"in {seconds:.1f} s; results are in {store.folder}"
-    return f"{', '.join(parts)} {where}, see them with: python -m ddobench.report"
+    return f"{', '.join(parts)} {where}, see them with: {report}"

@@ -21,7 +21,7 @@ from matplotlib.ticker import MaxNLocator
 from ddobench.report.columns import FAMILY, SERIES
 from ddobench.report.evidence import Evidence
 from ddobench.report.files import file_stem
-from ddobench.report.labels import label_ends
+from ddobench.report.labels import label_ends, wrap_text
 from ddobench.report.styles import Style, explain_privileges
 from ddobench.report.tables import MINUS, family_title
 
@@ -29,6 +29,7 @@ FORMATS = ("svg", "png", "pdf")
 INK = "#1f2933"
 FAINT = "#7b8794"
 _MARGIN = 0.06  # inches
+_WIDEST_TITLE = 44  # characters
 
 _LOOK: dict[Any, Any] = {
     "font.family": "DejaVu Sans",  # shipped with matplotlib: the same everywhere
@@ -158,7 +159,8 @@ def _draw_regret(points: pd.DataFrame, evidence: Evidence) -> Drawing:
         unit = _UNITS.get(str(points["regret_unit"].max()), "")
         axes.set_xlabel("dimension $d$")
         axes.set_ylabel(rf"regret, optimum {MINUS} $f(\hat{{x}})$ [{unit}]")
-        axes.set_title(family_title(points.iloc[0]), loc="left", pad=10, parse_math=False)
+        title = wrap_text(family_title(points.iloc[0]), _WIDEST_TITLE)
+        axes.set_title(title, loc="left", pad=10, parse_math=False)
         _set_limits(axes, points, dimensions)
         label_ends(axes, ends)
         _fit_margins(drawing, axes)

@@ -12,7 +12,7 @@ from ddobench.report.tables import format_number
 
 _LINE = 0.062  # height of a line of text, as a fraction of the axes
 _GAP = 14  # points between the axes and the labels
-_WIDEST = 24  # characters before a label is wrapped
+_WIDEST = 20  # characters before a label is wrapped
 
 
 def label_ends(axes: Axes, ends: Sequence[tuple[Style, float, float]]) -> None:
@@ -22,7 +22,7 @@ def label_ends(axes: Axes, ends: Sequence[tuple[Style, float, float]]) -> None:
     """
     low, high = axes.get_ylim()
     ordered = sorted(ends, key=lambda end: end[2])
-    texts = [fill(f"{style.label}  {format_number(y)}", _WIDEST) for style, _, y in ordered]
+    texts = [f"{wrap_text(style.label, _WIDEST)}  {format_number(y)}" for style, _, y in ordered]
     heights = [_LINE * (1 + text.count("\n")) for text in texts]
     wanted = [(y - low) / (high - low) for _, _, y in ordered]
     inches = axes.figure.dpi_scale_trans
@@ -45,6 +45,11 @@ def label_ends(axes: Axes, ends: Sequence[tuple[Style, float, float]]) -> None:
             },
             parse_math=False,
         )
+
+
+def wrap_text(text: str, width: int) -> str:
+    """Break a text into at most three lines of so many characters."""
+    return fill(text, width, max_lines=3, placeholder=" \u2026")
 
 
 def spread(wanted: Sequence[float], heights: Sequence[float]) -> list[float]:

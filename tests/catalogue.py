@@ -1,0 +1,49 @@
+"""Every registered task and method, composed small: the conformance tests run over all of them."""
+
+from functools import cache
+
+from hydra import compose, initialize_config_module
+
+from ddobench import plugins, registry
+from ddobench.contracts import Method, Problem, Task
+from ddobench.specification import Specification, specify
+
+TASKS = [entry.name for entry in registry.entries("task")]
+METHODS = [entry.name for entry in registry.entries("method")]
+SMALL_D = {"toy3d": 3}  # the only task with a dimension of its own
+ROWS = 60
+
+
+@cache
+def specification(task: str, method: str) -> Specification:
+    """Return a task with few rows and a method with a tiny budget."""
+    plugins.register()
+    overrides = [f"task={task}", f"method={method}", "budget=tiny", "device=cpu", f"n={ROWS}"]
+    with initialize_config_module(config_module="ddobench.conf", version_base="1.3"):
+        cfg = compose(
+            "run",
+            overrides=[*overrides, f"d={SMALL_D.get(task, 7)}"],
+            return_hydra_config=True,
+        )
+    return specify(cfg, cfg.hydra.runtime.choices)
+
+
+def build(task: str, method: str) -> tuple[Task, Method]:
+    """Build a fresh pair."""
+    return specification(task, method).build()
+
+
+@cache
+def problem(task: str, seeds: tuple[int, ...]) -> Problem:
+    """Return the small instances of some seeds."""
+    return build(task, "naive")[0].problem(seeds)
+
+
+def accepts(task: str, method: str) -> bool:
+    """Tell whether the method takes on the task."""
+    _, built = build(task, method)
+    return built.declines(problem(task, (0, 1)).visible_to(built.privileges)) is None
+
+
+PAIRS = [(task, method) for task in TASKS for method in METHODS if accepts(task, method)]
+REFUSED = [(task, method) for task in TASKS for method in METHODS if not accepts(task, method)]
