@@ -1,5 +1,6 @@
 """The command line: `python -m ddobench`, or the script `ddobench`."""
 
+import contextlib
 import functools
 import logging
 import os
@@ -72,9 +73,6 @@ def _start(job: Callable[[Any], Any], config_name: str) -> None:
 
     _log_to_stderr()
     plugins.register()
-    if any(word in MULTIRUN for word in typed):
-        plugins.trust_the_flag()
-
     def guarded(cfg: Any) -> Any:
         try:
             return job(cfg)
@@ -86,7 +84,9 @@ def _start(job: Callable[[Any], Any], config_name: str) -> None:
     main = hydra.main(
         version_base="1.3", config_path="pkg://ddobench.conf", config_name=config_name
     )
-    main(functools.wraps(job)(guarded))()
+    sweep = any(word in MULTIRUN for word in typed)
+    with plugins.trusting_the_flag() if sweep else contextlib.nullcontext():
+        main(functools.wraps(job)(guarded))()
 
 
 def _typed() -> str:

@@ -20,9 +20,11 @@ def explain(error: BaseException) -> str | None:
     """Return one sentence about an error of the request, None for an error of the program."""
     if isinstance(error, UsageError):
         return str(error)
+    text = str(error)
+    if isinstance(error, ValueError) and text.startswith("Config group override must be"):
+        return "task, method, budget and experiment take a name; --help lists those there are"
     if not isinstance(error, HydraException | OmegaConfBaseException):
         return None
-    text = str(error)
     for pattern, say in _PATTERNS:
         match = pattern.search(text)
         if match:
@@ -39,6 +41,8 @@ def _no_option(match: re.Match[str]) -> str:
 
 def _no_key(match: re.Match[str]) -> str:
     key = match["key"]
+    if key in KEYS:
+        return f"{key} takes one name, or several with -m, as in {key}=a,b; --help lists them"
     group, dot, _ = key.partition(".")
     if dot:
         known = [f"{group}.{name}" for name in registry.parameters(group)]

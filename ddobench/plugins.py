@@ -1,5 +1,8 @@
 """Makes Hydra know our sweeper, our resolver and the configurations that plug-ins announce."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from hydra._internal.hydra import Hydra
 from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.plugins import Plugins
@@ -30,12 +33,18 @@ def register() -> None:
     OmegaConf.register_new_resolver("scale", scale, replace=True)
 
 
-def trust_the_flag() -> None:
+@contextmanager
+def trusting_the_flag() -> Iterator[None]:
     """Let `-m` alone decide that this is a sweep.
 
     Hydra would compose the whole configuration once more only to look at `hydra.mode`.
     """
+    original = Hydra.get_mode
     Hydra.get_mode = lambda *_, **__: None  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        Hydra.get_mode = original  # type: ignore[method-assign]
 
 
 def scale(steps: int, factor: float) -> int:

@@ -1,7 +1,27 @@
 """Settings shared by all tests."""
 
-from hypothesis import settings
+import logging
+from collections.abc import Iterator
+
+import pytest
+import os
+
+# Tests run side by side: more threads than cores make small matrix products crawl.
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
+
+from hypothesis import settings  # noqa: E402 - the numeric libraries read the above on import
 
 # No deadline: a busy machine is not a bug. The same examples every time: neither is a lucky day.
 settings.register_profile("ddobench", deadline=None, derandomize=True, database=None)
 settings.load_profile("ddobench")
+
+
+@pytest.fixture(autouse=True)
+def restore_log() -> Iterator[None]:
+    """Undo what the command line does to our log, so that no test depends on another."""
+    log = logging.getLogger("ddobench")
+    before = log.handlers, log.level, log.propagate
+    yield
+    log.handlers, log.propagate = before[0], before[2]
+    log.setLevel(before[1])

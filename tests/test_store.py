@@ -2,10 +2,11 @@
 
 import json
 import logging
-import multiprocessing
 import os
 import pickle
 import shutil
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ CURVES = ("iteration", "value_model", "value_oracle", "survivors", "invalid", "p
 
 def row_of(seed: int = 0, **changes: Any) -> dict[str, Any]:
     """Return the row of a finished run."""
-    scores = {name: 0.5 for name in PROMISED[6:15]}
+    scores = dict.fromkeys(PROMISED[6:15], 0.5)
     identity = {
         "task": "toy", "task_variant": "", "method": "mine", "method_variant": "", "d": 3,
         "n": 10, "seed": seed, "budget": "tiny", "digest": "abc", "status": "ok", "reason": "",
@@ -99,7 +100,7 @@ def test_parts_a_run_does_not_have_come_back_empty(store: Store, place: Place) -
     assert found.row == record.row
     assert found.curves == {}
     assert found.diagnostics == {}
-    assert (found.values, found.predictions, found.designs) == (None, None, None)
+    assert [getattr(found, name) for name in ("values", "predictions", "designs")] == [None] * 3
 
 
 def test_a_run_of_one_iteration_and_one_design_comes_back(store: Store, place: Place) -> None:
@@ -111,10 +112,10 @@ def test_a_run_of_one_iteration_and_one_design_comes_back(store: Store, place: P
         designs=designs,
     )
     found = read_record(store.write(place, record))
-    assert found.values is not None
-    assert np.isnan(found.values).tolist() == [[True]]
-    assert found.predictions is None
-    assert np.array_equal(found.designs, designs)  # type: ignore[arg-type]
+    stored = {name: getattr(found, name) for name in ("values", "predictions", "designs")}
+    assert np.isnan(stored["values"]).tolist() == [[True]]
+    assert stored["predictions"] is None
+    assert np.array_equal(stored["designs"], designs)
 
 
 def test_numbers_of_numpy_and_torch_are_stored_as_plain_ones(store: Store, place: Place) -> None:
@@ -144,7 +145,7 @@ def test_a_declined_run_is_not_missing(store: Store, place: Place) -> None:
 def test_a_file_appears_whole_or_not_at_all(
     store: Store, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def write_half(table: pa.Table, path: Path, **_: Any) -> None:
+    def write_half(_: pa.Table, path: Path, **__: Any) -> None:
         Path(path).write_bytes(b"PAR1 half of it")
         raise OSError("disk full")
 
@@ -240,11 +241,12 @@ def test_an_unsound_file_is_named_left_out_and_counts_as_missing(
     for seed in (0, 1):
         store.write(place, record_of(seed))
     damage(place.file(1))
-    for look in (
+    looks: list[Callable[[], bool]] = [
         lambda: load(store.folder)["seed"].tolist() == [0],
         lambda: set(load_curves(store.folder)["seed"]) == {0},
         lambda: store.missing(place, [0, 1]) == [1],
-    ):
+    ]
+    for look in looks:
         caplog.clear()
         assert look()
         assert [record.levelno for record in caplog.records] == [logging.WARNING]
@@ -386,16 +388,13 @@ def _write_often(folder: Path, final: float) -> None:
 
 
 def test_two_writers_of_one_run_leave_one_whole_file(store: Store, place: Place) -> None:
-    context = multiprocessing.get_context("fork")
-    writers = [context.Process(target=_write_often, args=(store.folder, value)) for value in (1, 2)]
+    with ThreadPoolExecutor() as pool:
+        writers = [pool.submit(_write_often, store.folder, value) for value in (1.0, 2.0)]
+        while not all(writer.done() for writer in writers):
+            if place.file(0).exists():
+                assert read_record(place.file(0)).row["final_model"] in (1.0, 2.0)
     for writer in writers:
-        writer.start()
-    while any(writer.is_alive() for writer in writers):
-        if place.file(0).exists():
-            assert read_record(place.file(0)).row["final_model"] in (1, 2)
-    for writer in writers:
-        writer.join()
-        assert writer.exitcode == 0
+        writer.result()
     assert [path.name for path in place.folder.iterdir()] == ["seed-00000.parquet"]
 
 

@@ -56,15 +56,15 @@ def climbs(f: RBFSum, starts: int, seed: int) -> list[float]:
         for variable, middle in zip(clique, centre.tolist(), strict=True):
             choices[variable].append(middle)
     rng = np.random.default_rng(seed)
-    return [
-        -minimize(
-            lambda x: -plain_value(f, x),
-            np.array([own[rng.integers(len(own))] for own in choices]),
-            jac=lambda x: -plain_slope(f, x),
-            method="L-BFGS-B",
-        ).fun
-        for _ in range(starts)
-    ]
+
+    def fall(x: Values) -> tuple[float, Values]:
+        return -plain_value(f, x), -plain_slope(f, x)
+
+    heights = []
+    for _ in range(starts):
+        start = np.array([own[rng.integers(len(own))] for own in choices], dtype=np.float64)
+        heights.append(-float(minimize(fall, start, jac=True, method="L-BFGS-B").fun))
+    return heights
 
 
 def random_tables(seed: int) -> tuple[list[Table], list[int]]:

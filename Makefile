@@ -1,0 +1,49 @@
+# Every target sets up .venv first, from constraints.txt; no other step is needed on a fresh machine.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+DEMO := results/demo
+
+.PHONY: help setup demo test lint smoke paper bench clean
+
+help: ## list the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
+
+setup: $(VENV)/installed ## create .venv and install everything with exact versions
+
+$(VENV)/installed: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || \
+	  { echo "ddobench needs Python 3.11 to 3.13, got $$($(PYTHON) --version); run: make PYTHON=python3.12 ..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[test,joblib]'
+	@touch $@
+
+demo: setup ## a small sweep of everything that exists, and its report
+	$(BIN)/python -m ddobench -m experiment=regret seed=0-9 results_dir=$(DEMO)/runs
+	$(BIN)/python -m ddobench -m experiment=everything results_dir=$(DEMO)/runs
+	$(BIN)/python -m ddobench.report results_dir=$(DEMO)/runs report_dir=$(DEMO)/report
+
+test: setup ## the whole suite
+	$(BIN)/python -m pytest -q -n 2
+
+lint: setup ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+smoke: setup ## a sweep through the command line, twice: the second must find nothing to do
+	rm -rf results/smoke
+	$(BIN)/python -m ddobench -m experiment=everything seed=0-1 results_dir=results/smoke/runs
+	$(BIN)/python -m ddobench -m experiment=everything seed=0-1 results_dir=results/smoke/runs \
+	  | grep "nothing to run"
+	$(BIN)/python -m ddobench.report results_dir=results/smoke/runs report_dir=results/smoke/report
+
+paper: setup ## the published sweeps (resumable) and their report in results/paper
+	$(BIN)/python -m ddobench -m experiment=regret
+	$(BIN)/python -m ddobench.report report_dir=results/paper
+
+bench: setup ## every benchmark; each prints its numbers beside its limits
+	@status=0; for file in benchmarks/*.py; do $(BIN)/python $$file || status=1; done; exit $$status
+
+clean: ## remove the virtual environment and what the demo made
+	rm -rf $(VENV) $(DEMO) results/smoke

@@ -1,0 +1,145 @@
+"""How much of the machine training uses: stacked steps beside a plain large matrix product.
+
+Every number is the least CPU time of interleaved rounds on one thread, so that a busy machine
+disturbs the ratios little. Floating-point operations of matrix products are counted by PyTorch and
+must equal the count by hand. With --jax, a Python that has JAX runs the same step under jit and vmap.
+
+Run: python benchmarks/training.py [--jax /path/to/python] [--rounds 15]
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from ddobench.baselines.coms import ConservativeStep
+from ddobench.networks import Passes, StackedMLP
+from ddobench.provenance import describe_machine
+from ddobench.streams import Streams
+from ddobench.training import Minibatches, squared_error
+
+SEEDS, ROWS, BATCH, D = 10, 2000, 128, 41
+NEGATIVE_STEPS = 50
+LARGE = 2048
+LEAST_SHARE, GOAL_SHARE = 0.55, 0.70
+
+Step = Callable[[], object]
+
+
+def make_step(width: int, *, conservative: bool) -> Step:
+    """Return a whole training step of the stack: minibatch, gradient, Adam."""
+    rng = Streams(range(SEEDS), "benchmark")
+    network = StackedMLP((D, width, width, 1), rng.child("weights"), torch.device("cpu"))
+    tables = [rng.child("x").normal(ROWS, D), rng.child("y").normal(ROWS)]
+    rows = torch.arange(ROWS).expand(SEEDS, ROWS)
+    batches = Minibatches(tables, rows, BATCH, rng.child("minibatches"))
+    optimiser = torch.optim.AdamW([network.flat], lr=1e-3, weight_decay=0.0, fused=True)
+    passes = Passes(network)
+    conserve = ConservativeStep(
+        network,
+        negative_steps=NEGATIVE_STEPS,
+        negative_rate=0.05 * D**0.5,
+        alpha=0.1,
+        alpha_rate=0.01,
+        limit=0.5,
+    )
+
+    def step() -> None:
+        x, y = next(batches)
+        _ = conserve(x, y) if conservative else squared_error(passes, x, y)
+        optimiser.step()
+
+    return step
+
+
+def count_by_hand(width: int, *, conservative: bool) -> int:
+    """Return the operations of the matrix products of one step and seed."""
+    layers = [D * width, width * width, width]  # multiply-adds of a row in each layer
+    forward = backward = sum(layers)
+    fit = 2 * (forward + backward + sum(layers[1:]))  # nobody asks for the gradient of the data
+    if not conservative:
+        return fit * BATCH
+    return 2 * fit * BATCH + 2 * (forward + backward) * BATCH * NEGATIVE_STEPS
+
+
+def count_by_torch(step: Step) -> int:
+    """Return the operations PyTorch saw in one step, per seed."""
+    with FlopCounterMode(display=False) as counter:
+        step()
+    return counter.get_total_flops() // SEEDS
+
+
+def cpu_seconds(work: Step, repeats: int) -> float:
+    """Return the CPU seconds of one repeat."""
+    began = time.thread_time()
+    for _ in range(repeats):
+        work()
+    return (time.thread_time() - began) / repeats
+
+
+def measure_jax(python: str) -> dict[str, float]:
+    """Return microseconds per seed and step of JAX, by width."""
+    script = Path(__file__).with_name("jax_step.py")
+    answer = subprocess.run([python, str(script)], capture_output=True, text=True, check=True)
+    times: dict[str, float] = json.loads(answer.stdout)
+    return times
+
+
+def main() -> int:
+    """Measure, print the table, and tell whether the least shares are reached."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--jax", help="a Python interpreter that can import JAX")
+    parser.add_argument("--rounds", type=int, default=15)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+
+    left, right = torch.rand(2, LARGE, LARGE)
+    product = torch.empty(LARGE, LARGE)
+    cases = {
+        "ga, width 256": (make_step(256, conservative=False), 256, False, 15),
+        "coms, width 256": (make_step(256, conservative=True), 256, True, 1),
+        "ga, width 64": (make_step(64, conservative=False), 64, False, 100),
+        "coms, width 64": (make_step(64, conservative=True), 64, True, 3),
+    }
+    best = dict.fromkeys(cases, float("inf"))
+    jax = {"256": float("inf"), "64": float("inf")}
+    peak = 0.0
+    for round_ in range(options.rounds):
+        seconds = cpu_seconds(lambda: torch.mm(left, right, out=product), 1)
+        peak = max(peak, 2 * LARGE**3 / seconds)
+        for name, (step, _, _, repeats) in cases.items():
+            best[name] = min(best[name], cpu_seconds(step, repeats))
+        if options.jax and round_ % 5 == 0:
+            jax = {width: min(jax[width], us) for width, us in measure_jax(options.jax).items()}
+
+    machine = describe_machine()
+    print(f"{machine['cpu']}, 1 thread, torch {torch.__version__}, CPU time")
+    print(
+        f"{SEEDS} seeds, batch {BATCH}, d={D}; matrix product of {LARGE}: {peak / 1e9:.0f} GFLOP/s"
+    )
+    print(f"{'us per seed and step':<24}{'limit':>9}{'ours':>9}{'share':>8}{'JAX':>9}{'ahead':>8}")
+    met = True
+    for name, (step, width, conservative, _) in cases.items():
+        flops = count_by_hand(width, conservative=conservative)
+        assert count_by_torch(step) == flops, "the count by hand is not PyTorch's"
+        limit, ours = flops / peak * 1e6, best[name] / SEEDS * 1e6
+        line = f"{name:<24}{limit:>9.0f}{ours:>9.0f}{limit / ours:>8.0%}"
+        if options.jax and not conservative:
+            theirs = jax[str(width)]
+            line += f"{theirs:>9.0f}{theirs / ours:>7.2f}x"
+            met &= theirs > ours
+        if width == 256:
+            line += f"   least {LEAST_SHARE:.0%}, goal {GOAL_SHARE:.0%}"
+            met &= limit / ours >= LEAST_SHARE
+        print(line)
+    return 0 if met else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,79 @@
+"""What is installed is what was written, and nothing takes a name of the top level."""
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Build a wheel from a copy of the tree and return the names in it."""
+    folder = tmp_path_factory.mktemp("wheel")
+    source = folder / "source"
+    tracked = subprocess.run(
+        ["git", "-C", str(ROOT), "ls-files", "-co", "--exclude-standard"],
+        capture_output=True, text=True, check=True,
+    ).stdout.splitlines()  # fmt: skip
+    for name in tracked:
+        origin, copy = ROOT / name, source / name
+        if not origin.exists():
+            continue
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        if origin.is_symlink():
+            copy.symlink_to(origin.readlink())
+        else:
+            copy.write_bytes(origin.read_bytes())
+    subprocess.run(
+        [sys.executable, "-m", "build", "--wheel", "--outdir", str(folder), str(source)],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    (path,) = folder.glob("*.whl")
+    with zipfile.ZipFile(path) as archive:
+        return archive.namelist()
+
+
+def test_the_wheel_takes_no_top_level_name_but_its_own(wheel: list[str]) -> None:
+    tops = {name.split("/")[0] for name in wheel}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"ddobench"}
+
+
+def test_every_module_and_every_configuration_is_in_the_wheel(wheel: list[str]) -> None:
+    for folder in ("tasks", "baselines", "conf"):
+        for path in (ROOT / folder).rglob("*"):
+            if path.suffix in {".py", ".yaml"}:
+                assert f"ddobench/{path.relative_to(ROOT)}" in wheel
+    for path in (ROOT / "ddobench").rglob("*"):
+        inside_link = any(parent.is_symlink() for parent in path.parents)
+        if path.is_file() and not inside_link and "__pycache__" not in path.parts:
+            assert str(path.relative_to(ROOT)) in wheel
+
+
+def test_no_test_and_no_result_is_in_the_wheel(wheel: list[str]) -> None:
+    assert not [name for name in wheel if "test" in Path(name).name or "results" in name]
+
+
+def test_the_three_links_lead_to_the_three_folders() -> None:
+    for name in ("tasks", "baselines", "conf"):
+        link = ROOT / "ddobench" / name
+        assert link.is_symlink()
+        assert str(link.readlink()) == f"../{name}"
+
+
+def test_every_dependency_is_pinned_for_set_up() -> None:
+    import tomllib
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    wanted = [*project["dependencies"], *extras["test"], *extras["joblib"]]
+    pinned = {
+        line.split("==")[0].lower().replace("_", "-")
+        for line in (ROOT / "constraints.txt").read_text().splitlines()
+        if "==" in line
+    }
+    names = {word.split(">")[0].split("=")[0].split("<")[0].lower() for word in wanted}
+    assert names - pinned == set()
