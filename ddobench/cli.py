@@ -45,7 +45,7 @@ def run_hydra(job: Callable[[Any], Any], config_name: str) -> None:
     except Exception as error:
         from ddobench.complaints import explain
 
-        sentence = explain(error)
+        sentence = explain(error, config_name)
         if sentence is None or wants_traceback:
             raise
         _complain(sentence)
@@ -73,6 +73,7 @@ def _start(job: Callable[[Any], Any], config_name: str) -> None:
 
     _log_to_stderr()
     plugins.register()
+
     def guarded(cfg: Any) -> Any:
         try:
             return job(cfg)

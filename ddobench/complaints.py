@@ -10,13 +10,8 @@ from omegaconf.errors import OmegaConfBaseException
 from ddobench import registry
 from ddobench.errors import UsageError
 
-KEYS = (
-    "method", "task", "d", "n", "seed", "results_dir", "device", "seeds_per_job", "budget",
-    "experiment", "plan",
-)  # fmt: skip
 
-
-def explain(error: BaseException) -> str | None:
+def explain(error: BaseException, config_name: str = "run") -> str | None:
     """Return one sentence about an error of the request, None for an error of the program."""
     if isinstance(error, UsageError):
         return str(error)
@@ -28,42 +23,47 @@ def explain(error: BaseException) -> str | None:
     for pattern, say in _PATTERNS:
         match = pattern.search(text)
         if match:
-            return say(match)
-    if error.__cause__ is not None and (cause := explain(error.__cause__)):
+            return say(match, config_name)
+    if error.__cause__ is not None and (cause := explain(error.__cause__, config_name)):
         return cause
     return next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)
 
 
-def _no_option(match: re.Match[str]) -> str:
+def _no_option(match: re.Match[str], _: str) -> str:
     group, name, listed = match["group"], match["name"], match["options"].split()
     return f"there is no {group} {name!r}{_suggest(name, listed)}; there are {', '.join(listed)}"
 
 
-def _no_key(match: re.Match[str]) -> str:
+def _no_key(match: re.Match[str], config_name: str) -> str:
     key = match["key"]
-    if key in KEYS:
+    keys = registry.top_keys(config_name)
+    if key in keys:
         return f"{key} takes one name, or several with -m, as in {key}=a,b; --help lists them"
     group, dot, _ = key.partition(".")
     if dot:
         known = [f"{group}.{name}" for name in registry.parameters(group)]
         return f"there is no key {key!r}{_suggest(key, known)}; --cfg job lists those there are"
-    return f"there is no key {key!r}{_suggest(key, KEYS)}; the keys are {', '.join(KEYS)}"
+    return f"there is no key {key!r}{_suggest(key, keys)}; the keys are {', '.join(keys)}"
 
 
-def _no_file(match: re.Match[str]) -> str:
+def _no_file(match: re.Match[str], _: str) -> str:
     return f"the folder given by --config-dir does not exist, got {match['folder']}"
 
 
-def _needs_sweep(match: re.Match[str]) -> str:
+def _needs_sweep(match: re.Match[str], _: str) -> str:
     return f"{match['override']} is a sweep; add -m to run it"
 
 
-def _bad_syntax(match: re.Match[str]) -> str:
+def _bad_syntax(match: re.Match[str], _: str) -> str:
     return f"{match['override']!r} cannot be read as key=value ({match['why']})"
 
 
+def _unfinished(match: re.Match[str], _: str) -> str:
+    return f"{match['value']!r} cannot be read as a value; close its brackets and quotes"
+
+
 def _suggest(word: str, known: Sequence[str]) -> str:
-    near = get_close_matches(word, known, n=1)
+    near = get_close_matches(word, [name for name in known if name != word], n=1)
     return f" (did you mean {near[0]!r}?)" if near else ""
 
 
@@ -81,5 +81,6 @@ _PATTERNS = (
     (re.compile(r"Additional config directory '(?P<folder>[^']*)' not found"), _no_file),
     (re.compile(r"Sweep parameters '(?P<override>[^']*)' requires --multirun"), _needs_sweep),
     (re.compile(r"Ambiguous value for argument '(?P<override>[^']*)'"), _needs_sweep),
+    (re.compile(r"no viable alternative at input '(?P<value>.*)'"), _unfinished),
     (re.compile(r"Error parsing override '(?P<override>[^']*)'\n(?P<why>[^\n]*)"), _bad_syntax),
 )

@@ -5,6 +5,7 @@ import time
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -14,14 +15,17 @@ from torch import Tensor
 from ddobench.contracts import Dataset, Method, Problem, Task
 from ddobench.progress import active, track
 from ddobench.provenance import command_line, describe_machine
-from ddobench.records import Record, Trajectory
+from ddobench.records import Portrait, Record, Trajectory
 from ddobench.scoring import Reference, score
 from ddobench.seeds import spell_compactly
-from ddobench.specification import Specification
+from ddobench.specification import Specification, digest
 from ddobench.store import Place, Store
 from ddobench.streams import Streams
 
 log = logging.getLogger(__name__)
+
+PORTRAIT_ROWS = 1000
+PORTRAIT_COORDINATES = 3
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,8 @@ def execute(spec: Specification, seeds: Sequence[int], store: Store) -> Outcome:
     task, method = spec.build()
     place = place_of(store, spec)
     missing = store.missing(place, seeds)
+    if missing:
+        store.write_portrait(digest({"task": spec.config["task"]}), paint(spec, task, missing[0]))
     size = method.seeds_at_once or max(len(missing), 1)
     total = Outcome()
     for start in range(0, len(missing), size):
@@ -63,6 +69,34 @@ def execute(spec: Specification, seeds: Sequence[int], store: Store) -> Outcome:
         active().finish(outcome.runs)
         total += outcome
     return total
+
+
+def paint(spec: Specification, task: Task, seed: int) -> Portrait:
+    """Show what a task looks like at one seed: its graph and some of its designs."""
+    problem = task.problem([seed])
+    shown = min(problem.data.n, PORTRAIT_ROWS)
+    description = task.describe()
+    hidden = problem.hidden
+    return Portrait(
+        task=spec.task,
+        task_variant=spec.task_variant,
+        d=spec.d,
+        n=spec.n,
+        seed=seed,
+        title=description.title,
+        formula=description.formula,
+        text=description.text,
+        edges=None if problem.graphs is None else list(problem.graphs[0].edges),
+        observed=_corner(problem.data.x[0], shown),
+        hidden=None if hidden is None else _corner(hidden[0], shown),
+        y=problem.data.y[0, :shown].tolist(),
+    )
+
+
+def _corner(x: Tensor, rows: int) -> list[list[float]]:
+    """Return the first rows and coordinates, rounded for a picture."""
+    corner: list[list[float]] = x[:rows, :PORTRAIT_COORDINATES].to(torch.float64).tolist()
+    return [[float(f"{value:.5g}") for value in row] for row in corner]
 
 
 def _run_batch(
@@ -291,4 +325,6 @@ def _base_row(spec: Specification, method: Method) -> dict[str, Any]:
         "label": card.get("label", spec.method),
         "color": card.get("color", ""),
         "command": command_line(),
+        "revision": describe_machine()["revision"],
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
     }

@@ -1,13 +1,15 @@
 """The Python way in: what the command line does, from a notebook."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pandas as pd
 from hydra import compose, initialize_config_module
 
 from ddobench import plugins
+from ddobench.complaints import explain
+from ddobench.errors import UsageError
 from ddobench.execution import execute, place_of
 from ddobench.progress import reporting
 from ddobench.seeds import parse_seeds
@@ -29,6 +31,7 @@ def run(
     `seed` takes the spellings of the command line ("0-9"), `overrides` any of its `key=value`.
     """
     plugins.register()
+    _check_overrides(overrides)
     seeds = parse_seeds(seed)
     store = Store(results_dir)
     axes = {"method": method, "task": task, "d": d, "n": n}
@@ -44,17 +47,36 @@ def run(
         for spec, todo in zip(specs, missing, strict=True):
             if todo:
                 execute(spec, todo, store)
-    runs = pd.concat([load(place_of(store, spec).folder) for spec in specs], ignore_index=True)
+    runs = pd.concat([_load(place_of(store, spec).folder) for spec in specs], ignore_index=True)
     return runs[runs["seed"].isin(seeds)].reset_index(drop=True)
 
 
+def _check_overrides(overrides: Sequence[str]) -> None:
+    """Raise for a key that has an argument of its own and would be passed over here."""
+    for key in ("seed", "results_dir"):
+        if any(word.lstrip("+").startswith(f"{key}=") for word in overrides):
+            raise UsageError(f"{key} is an argument of its own; write run({key}=...)")
+
+
 def _specify(overrides: list[str]) -> Specification:
-    cfg = compose("run", overrides=overrides, return_hydra_config=True)
-    return specify(cfg, cfg.hydra.runtime.choices)
+    try:
+        cfg = compose("run", overrides=overrides, return_hydra_config=True)
+        return specify(cfg, cfg.hydra.runtime.choices)
+    except Exception as error:
+        sentence = explain(error)
+        if sentence is None:
+            raise
+        raise UsageError(sentence) from error
+
+
+def _load(folder: Path) -> pd.DataFrame:
+    """Return the rows of one specification, with paths that start at the results folder."""
+    runs = load(folder)
+    return runs.assign(path=f"{folder.name}/" + runs["path"])
 
 
 def _spellings(key: str, value: object) -> list[str]:
     if value is None:
         return [""]
-    many = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+    many = value if isinstance(value, Iterable) and not isinstance(value, str) else [value]
     return [f"{key}={one}" for one in many]

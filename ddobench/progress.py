@@ -50,7 +50,7 @@ class Silent:
 
 
 class Lines:
-    """Plain lines: at most one a second while runs finish, and one every `every` seconds if none."""
+    """Plain lines: at most one a second while runs finish, one every `every` seconds if none do."""
 
     def __init__(self, total: int, every: float = 10.0) -> None:
         self.total, self.every = total, every

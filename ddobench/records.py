@@ -33,3 +33,21 @@ class Record:
     predictions: NDArray[np.float32] | None = None  # (T, K) raw
     designs: NDArray[np.float32] | None = None  # (K, d) of the last iteration
     diagnostics: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Portrait:
+    """What a task looks like at one seed, so that a report can show it without drawing it anew."""
+
+    task: str
+    task_variant: str
+    d: int
+    n: int
+    seed: int
+    title: str
+    formula: str
+    text: str
+    edges: list[tuple[int, int]] | None  # of the true graph, where known
+    observed: list[list[float]]  # some visible designs, their first coordinates
+    hidden: list[list[float]] | None  # the coordinates behind them, where there are any
+    y: list[float]  # the visible values of those designs

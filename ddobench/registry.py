@@ -58,6 +58,17 @@ def parameters(group: str) -> list[str]:
     return sorted(names - {"_target_", "card", "defaults"})
 
 
+def top_keys(config_name: str) -> list[str]:
+    """List the keys a user may type at the top level of a configuration, groups included."""
+    node = _read(resources.files("ddobench.conf").joinpath(f"{config_name}.yaml"))
+    groups = [
+        next(iter(item))
+        for item in node.get("defaults", [])
+        if isinstance(item, dict) and not next(iter(item)).startswith("override ")
+    ]
+    return [*groups, *(key for key in node if key not in ("defaults", "hydra"))]
+
+
 def announced() -> dict[str, str]:
     """Return the configuration packages that installed distributions announce, by name."""
     return {point.name: point.value for point in metadata.entry_points(group=ENTRY_POINTS)}

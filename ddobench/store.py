@@ -3,14 +3,14 @@
 A file has one row per recorded iteration. Its scalar columns are the curves; list columns hold the
 values and predictions of every design, and are read only on demand. The flat row of `load`, the
 resolved configuration and the provenance are JSON in the file's metadata. A failed run leaves
-`seed-N.error.json` instead, and counts as missing.
+`seed-N.error.json` instead, and counts as missing. A `.portrait.json` shows what a task looks like.
 """
 
 import json
 import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 from uuid import uuid4
@@ -20,7 +20,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ddobench.records import Record
+from ddobench.records import Portrait, Record
 
 log = logging.getLogger(__name__)
 
@@ -29,6 +29,7 @@ _KEY = b"ddobench"
 _DETAIL = ("values", "predictions", "designs", "diagnostics")
 _RESULT = ".parquet"
 _ERROR = ".error.json"
+_PORTRAIT = ".portrait.json"
 _IDENTITY = ("task", "task_variant", "method", "method_variant", "d", "n", "seed", "budget")
 _ROW = (*_IDENTITY, "digest", "status")  # what every stored row has
 _SCORES = (
@@ -98,6 +99,13 @@ class Store:
         _replace(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
         return path
 
+    def write_portrait(self, digest: str, portrait: Portrait) -> None:
+        """Store what a task looks like, once for each task configuration."""
+        path = self.folder / f"{portrait.task}-{digest}{_PORTRAIT}"
+        if not path.exists():
+            text = json.dumps(asdict(portrait))
+            _replace(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+
     def _sound(self, place: Place, seed: int) -> bool:
         return _guarded(place.file(seed), _read_metadata) is not None
 
@@ -161,6 +169,11 @@ def load_curves(folder: str | Path) -> pd.DataFrame:
 def _with_columns(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
     """Add the promised columns that no run here has, empty."""
     return frame.assign(**{name: np.nan for name in names if name not in frame})
+
+
+def load_portraits(folder: str | Path) -> list[Portrait]:
+    """Return the portraits of all tasks that have runs in a folder."""
+    return [found for _, found in _read_all(_files(Path(folder), _PORTRAIT), _read_portrait)]
 
 
 def _to_table(record: Record) -> pa.Table:
@@ -293,3 +306,7 @@ def _read_failure(path: Path) -> dict[str, Any]:
     row = dict(failure["row"])
     _check_row(path, row, _ERROR)
     return row
+
+
+def _read_portrait(path: Path) -> Portrait:
+    return Portrait(**json.loads(path.read_text(encoding="utf-8")))

@@ -1,10 +1,10 @@
 """Settings shared by all tests."""
 
 import logging
+import os
 from collections.abc import Iterator
 
 import pytest
-import os
 
 # Tests run side by side: more threads than cores make small matrix products crawl.
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):

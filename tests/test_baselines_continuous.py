@@ -69,7 +69,10 @@ def test_a_seed_does_not_depend_on_its_companions(name: str) -> None:
 @pytest.mark.parametrize("name", ["ga", "ga_ensemble", "coms", "linear"])
 def test_climbing_improves_the_true_value_of_an_easy_function(name: str) -> None:
     proposals = run(METHODS[name](), [1, 2])
-    before, after = value(proposals[0].designs).mean(dim=1), value(proposals[-1].designs).mean(dim=1)
+    before, after = (
+        value(proposals[0].designs).mean(dim=1),
+        value(proposals[-1].designs).mean(dim=1),
+    )
     assert (after > before + 0.3).all()
 
 

@@ -1,6 +1,7 @@
 """The command line, end to end."""
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import pytest
 from ddobench import cli
 from ddobench.store import load
 
-PLUGIN = '''
+PLUGIN = """
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -36,7 +37,7 @@ class Slow(OneSeedMethod):
 
     def propose_one(self, starts: Tensor, rng: Stream) -> Iterator[Tensor]:
         yield self.best[None]
-'''
+"""
 PLUGIN_YAML = """
 _target_: slowpoke.Slow
 card:
@@ -107,7 +108,7 @@ def spawn(*words: str) -> subprocess.Popen[str]:
 
 
 def test_the_promised_line_works_as_written(tmp_path: Path) -> None:
-    line = "method=fgm task=quadratic d=20 -m seed=0-49".split()
+    line = shlex.split("method=fgm task=quadratic d=20 -m seed=0-49")
     process = spawn(*line, f"results_dir={tmp_path}")
     out, err = process.communicate()
     assert process.returncode == 0, err
@@ -254,7 +255,9 @@ def test_the_help_lists_what_there_is_without_importing_torch(plugin: Path) -> N
         f"sys.argv = ['ddobench', '--help', '--config-dir', {str(plugin)!r}]; main(); "
         "assert not {'torch', 'pandas', 'hydra'} & set(sys.modules), 'heavy import'"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
     for name in ("quadratic", "fgm", "naive", "full_quadratic", "regret", "slow"):
         assert f"\n{name} " in done.stdout
     assert "takes its time" in done.stdout

@@ -1,7 +1,6 @@
 """What every registered task and method promises, found by discovery: nobody is left out."""
 
 import random
-from collections.abc import Iterator
 from dataclasses import FrozenInstanceError
 from typing import Any
 
@@ -143,7 +142,7 @@ def test_a_record_is_complete_and_finite_where_it_must_be(task: str, method: str
 
 @each_pair
 def test_no_method_touches_the_global_generators(task: str, method: str) -> None:
-    before = random.getstate(), np.random.get_state()[1].copy(), torch.get_rng_state()  # type: ignore[index,union-attr]  # noqa: NPY002
+    before = random.getstate(), np.random.get_state()[1].copy(), torch.get_rng_state()  # type: ignore[index]  # noqa: NPY002
     run(task, method, (0, 1))
     assert random.getstate() == before[0]
     np.testing.assert_array_equal(np.random.get_state()[1], before[1])  # type: ignore[index]  # noqa: NPY002
@@ -151,7 +150,7 @@ def test_no_method_touches_the_global_generators(task: str, method: str) -> None
 
 
 @pytest.fixture
-def guarded_oracle(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+def guarded_oracle(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Record every call of the oracle."""
     calls: list[str] = []
     original = Problem.evaluate
@@ -161,7 +160,7 @@ def guarded_oracle(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         return original(self, x)
 
     monkeypatch.setattr(Problem, "evaluate", watched)
-    yield calls
+    return calls
 
 
 @each_pair

@@ -62,7 +62,7 @@ def test_a_task_imports_no_method_no_store_and_no_runner() -> None:
 
 
 def test_a_run_never_imports_a_plotting_library() -> None:
-    inside = [line for line in offenders("ddobench", ("matplotlib", "seaborn"))]
+    inside = offenders("ddobench", ("matplotlib", "seaborn"))
     assert [line for line in inside if not line.startswith("ddobench/report/")] == []
     assert offenders("tasks", ("matplotlib", "seaborn")) == []
     assert offenders("baselines", ("matplotlib", "seaborn")) == []

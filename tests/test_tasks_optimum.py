@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 
 from ddobench.elimination import Table, Values, max_marginals, maximise
 from ddobench.families import choose_family
-from ddobench.peaks import TOLERANCE, find_peak
+from ddobench.peaks import COARSEST, TOLERANCE, find_peak
 from ddobench.rbf import RBFSum, draw_rbf
 from ddobench.streams import Stream
 
@@ -169,6 +169,19 @@ def test_two_equal_bumps_far_apart_are_resolved() -> None:
     peak = find_peak(f)
     assert peak.x[1] == pytest.approx(3.0, abs=1e-6)
     assert peak.value == pytest.approx(0.500001 + 0.499999 * np.exp(-36.0), rel=1e-12)
+
+
+def test_a_bump_between_the_middles_of_the_first_cells_is_not_missed() -> None:
+    """The hub's lower bump sits on a middle and looks higher there than the others do."""
+    hub = (-3.0, 0.5 * COARSEST, 3.0)
+    f = RBFSum(
+        d=4,
+        cliques=((0, 1), (0, 2), (0, 3)),
+        centres=tuple(torch.tensor([middle, 0.0], dtype=torch.float64) for middle in hub),
+        weights=torch.tensor([0.334, 0.333, 0.333], dtype=torch.float64),
+    )
+    assert find_peak(f).x[0] == pytest.approx(-3.0, abs=1e-2)
+    assert find_peak(f).value >= 0.334
 
 
 def test_a_function_of_private_variables_peaks_at_its_centres() -> None:
