@@ -7,12 +7,12 @@ from hydra import compose, initialize_config_module
 from hydra.errors import HydraException, InstantiationException
 from omegaconf import OmegaConf
 
-from ddobench import plugins
+from ddobench import plugins, registry
 from ddobench.complaints import explain
 from ddobench.errors import UsageError
 from ddobench.specification import specify
 
-KEYS = "method, task, d, n, seed, results_dir, device, seeds_per_job, budget, experiment, plan"
+KEYS = ", ".join(registry.top_keys("run"))
 
 
 def error_of(*overrides: str) -> Exception:

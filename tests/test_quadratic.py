@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from typing import Any
 
 import pytest
 import torch
@@ -17,9 +18,9 @@ def all_designs(d: int) -> torch.Tensor:
     return torch.tensor(list(itertools.product((0.0, 1.0), repeat=d)), dtype=torch.float64)
 
 
-def problem_of(seeds: tuple[int, ...] = SEEDS, **knobs: object) -> QuadraticProblem:
+def problem_of(seeds: tuple[int, ...] = SEEDS, **knobs: Any) -> QuadraticProblem:
     """Draw instances; d is 6 and n is 50 unless told."""
-    problem = Quadratic(**{"d": 6, "n": 50, **knobs}).problem(seeds)  # type: ignore[arg-type]
+    problem = Quadratic(**{"d": 6, "n": 50, **knobs}).problem(seeds)
     assert isinstance(problem, QuadraticProblem)
     return problem
 
@@ -78,7 +79,7 @@ def test_the_signs_do_not_change_which_designs_are_visible() -> None:
 
 
 @pytest.mark.parametrize("knobs", [{}, {"signs": "random"}, {"noise": 1.0}])
-def test_fewer_rows_are_the_first_of_more_rows(knobs: dict[str, object]) -> None:
+def test_fewer_rows_are_the_first_of_more_rows(knobs: dict[str, Any]) -> None:
     few, many = problem_of(n=30, **knobs).data, problem_of(n=100, **knobs).data
     assert torch.equal(few.x, many.x[:, :30])
     assert torch.equal(few.y, many.y[:, :30])
@@ -121,7 +122,7 @@ def test_the_graph_is_the_cycle_and_shown_only_to_those_who_ask() -> None:
         ({"noise": -1.0}, "task.noise must be a standard deviation >= 0, got -1.0"),
     ],
 )
-def test_impossible_knobs_are_refused(knobs: dict[str, object], sentence: str) -> None:
+def test_impossible_knobs_are_refused(knobs: dict[str, Any], sentence: str) -> None:
     with pytest.raises(UsageError, match=f"^{re.escape(sentence)}$"):
         problem_of(**knobs)
 

@@ -85,6 +85,13 @@ def test_methods_have_different_labels() -> None:
     assert all(entry.color for entry in entries)
 
 
+def test_the_top_keys_of_a_run_are_those_a_user_types() -> None:
+    assert set(registry.top_keys("run")) == {
+        "method", "task", "d", "n", "seed", "results_dir", "device", "seeds_per_job", "budget",
+        "experiment", "plan",
+    }  # fmt: skip
+
+
 def test_an_unknown_group_is_empty() -> None:
     assert registry.entries("nothing") == []
 
