@@ -57,8 +57,6 @@ def execute(spec: Specification, seeds: Sequence[int], store: Store) -> Outcome:
     task, method = spec.build()
     place = place_of(store, spec)
     missing = store.missing(place, seeds)
-    if missing:
-        store.write_portrait(digest({"task": spec.config["task"]}), paint(spec, task, missing[0]))
     size = method.seeds_at_once or max(len(missing), 1)
     total = Outcome()
     for start in range(0, len(missing), size):
@@ -109,6 +107,9 @@ def _run_batch(
 ) -> Outcome:
     base = _base_row(spec, method)
     try:
+        portrait = store.portrait(spec.task, digest({"task": spec.config["task"]}))
+        if not portrait.exists():
+            store.write_portrait(portrait, paint(spec, task, seeds[0]))
         records = run_seeds(spec, task, method, seeds, base)
     except Exception as error:
         reason = f"{type(error).__name__}: {error}".splitlines()[0]

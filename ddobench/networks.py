@@ -18,6 +18,9 @@ from torch import Tensor, nn
 from ddobench.streams import Streams
 
 
+_threshold_backward = torch.ops.aten.threshold_backward.grad_input
+
+
 class StackedMLP(nn.Module):
     """S independent ReLU networks of the same layer sizes.
 
@@ -81,26 +84,27 @@ class Passes:
     """
 
     def __init__(self, network: StackedMLP) -> None:
-        self.network = network
+        self.sizes = network.sizes
         self._weights = [weight.detach() for weight in network.weights]  # (S, in, out) each
+        self._transposed = [weight.mT for weight in self._weights]  # (S, out, in) each
         self._biases = [bias.detach() for bias in network.biases]  # (S, 1, out) each
         self._weight_gradients = [_gradient(weight) for weight in network.weights]
         self._bias_gradients = [_gradient(bias) for bias in network.biases]
-        self._inputs: list[Tensor] = []  # what each layer was fed, (S, B, in) each
+        self._rows = -1
+        self._fed: list[Tensor] = []  # what each layer was given, (S, B, in) each
         self._outputs: list[Tensor] = []  # (S, B, out) each
-        self._scratch: dict[int, Tensor] = {}  # width -> (S, B, width)
+        self._upstream: list[Tensor] = []  # (S, B, in) each, the same buffer for equal widths
 
     def forward(self, x: Tensor) -> Tensor:  # (S, B, in) -> (S, B, out)
         """Return the outputs, and keep what the backward pass needs."""
-        self._reserve(x)
-        self._inputs = [x, *self._outputs[:-1]]
-        for weight, bias, fed, output in zip(
-            self._weights, self._biases, self._inputs, self._outputs, strict=True
-        ):
-            torch.baddbmm(bias, fed, weight, out=output)
+        if x.shape[1] != self._rows:
+            self._reserve(x)
+        self._fed[0] = x
+        for layer, output in enumerate(self._outputs):
+            torch.bmm(self._fed[layer], self._weights[layer], out=output).add_(self._biases[layer])
             if output is not self._outputs[-1]:
                 output.relu_()
-        return self._outputs[-1]
+        return output
 
     def backward(self, error: Tensor) -> None:  # (S, B, out)
         """Write d loss / d parameters into the stack's gradient, from `error` = d loss / d output.
@@ -115,31 +119,30 @@ class Passes:
 
     def _descend(self, error: Tensor, *, weights: bool, inputs: bool) -> Tensor:
         for layer in reversed(range(len(self._weights))):
-            weight, fed = self._weights[layer], self._inputs[layer]
+            fed = self._fed[layer]
             if weights:
                 gradient = self._weight_gradients[layer]
-                if weight.shape[2] == 1:  # the same product lying down is three times as fast
+                if gradient.shape[2] == 1:  # the same product lying down is three times as fast
                     torch.bmm(error.mT, fed, out=gradient.mT)
                 else:
                     torch.bmm(fed.mT, error, out=gradient)
                 torch.sum(error, dim=1, keepdim=True, out=self._bias_gradients[layer])
             if layer == 0 and not inputs:
                 break
-            upstream = torch.bmm(error, weight.mT, out=self._scratch[weight.shape[1]])
+            upstream = torch.bmm(error, self._transposed[layer], out=self._upstream[layer])
             if layer == 0:
                 return upstream
             # ReLU: the gradient passes where the activation, no longer needed itself, is positive
-            torch.ops.aten.threshold_backward.grad_input(upstream, fed, 0, grad_input=fed)
-            error = fed
+            error = _threshold_backward(upstream, fed, 0, grad_input=fed)
         return error
 
     def _reserve(self, x: Tensor) -> None:
         """Make buffers for a new number of rows."""
-        if self._outputs and self._outputs[0].shape[1] == x.shape[1]:
-            return
-        widths = self.network.sizes
-        self._outputs = [x.new_empty(*x.shape[:2], width) for width in widths[1:]]
-        self._scratch = {width: x.new_empty(*x.shape[:2], width) for width in set(widths[:-1])}
+        self._rows = x.shape[1]
+        self._outputs = [x.new_empty(*x.shape[:2], width) for width in self.sizes[1:]]
+        self._fed = [x, *self._outputs[:-1]]
+        scratch = {width: x.new_empty(*x.shape[:2], width) for width in set(self.sizes[:-1])}
+        self._upstream = [scratch[width] for width in self.sizes[:-1]]
 
 
 def _gradient(parameter: Tensor) -> Tensor:

@@ -99,12 +99,14 @@ class Store:
         _replace(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
         return path
 
-    def write_portrait(self, digest: str, portrait: Portrait) -> None:
-        """Store what a task looks like, once for each task configuration."""
-        path = self.folder / f"{portrait.task}-{digest}{_PORTRAIT}"
-        if not path.exists():
-            text = json.dumps(asdict(portrait))
-            _replace(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+    def portrait(self, task: str, digest: str) -> Path:
+        """Return the file that shows what a task looks like, one for each configuration of it."""
+        return self.folder / f"{task}-{digest}{_PORTRAIT}"
+
+    def write_portrait(self, path: Path, portrait: Portrait) -> None:
+        """Store what a task looks like."""
+        text = json.dumps(asdict(portrait))
+        _replace(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
 
     def _sound(self, place: Place, seed: int) -> bool:
         return _guarded(place.file(seed), _read_metadata) is not None

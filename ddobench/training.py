@@ -163,31 +163,38 @@ class Minibatches(Iterator[list[Tensor]]):
 
     def __init__(self, tables: Sequence[Tensor], rows: Tensor, size: int, rng: Streams) -> None:
         seeds, n = tables[0].shape[:2]
-        self._flat = [table.flatten(0, 1) for table in tables]  # (S * N, ...) each
+        self._tables = [table.flatten(0, 1) for table in tables]  # (S * N, ...) each
         self._rows = rows + n * torch.arange(seeds)[:, None]  # (S, R) into the flattened rows
         self._size = min(size, rows.shape[1])
-        self._buffers = [
+        self._batch = [
             table.new_empty(seeds, self._size, *table.shape[2:]) for table in tables
         ]  # (S, B, ...) each
+        self._flat = [one.flatten(0, 1) for one in self._batch]  # (S * B, ...) each
         self._rng = rng
-        self._order = rows[:, :0]  # (S, what is left of the pass)
+        self._left: list[Tensor] = []  # (S * B,) rows of the minibatches to come in this pass
 
     def __next__(self) -> list[Tensor]:
         """Fill the buffers with the next rows of each seed."""
-        if self._order.shape[1] < self._size:
-            shuffle = self._rng.permutation(self._rows.shape[1])
-            self._order = self._rows.gather(1, shuffle).to(self._flat[0].device)
-        picked = self._order[:, : self._size].flatten()
-        self._order = self._order[:, self._size :]
-        for table, buffer in zip(self._flat, self._buffers, strict=True):
-            torch.index_select(table, 0, picked, out=buffer.flatten(0, 1))
-        return self._buffers
+        if not self._left:
+            self._left = self._shuffle()
+        picked = self._left.pop()
+        for table, flat in zip(self._tables, self._flat, strict=True):
+            torch.index_select(table, 0, picked, out=flat)
+        return self._batch
+
+    def _shuffle(self) -> list[Tensor]:
+        """Draw the minibatches of a pass."""
+        seeds, rows = self._rows.shape
+        count = rows // self._size
+        order = self._rows.gather(1, self._rng.permutation(rows)[:, : count * self._size])
+        passes = order.view(seeds, count, self._size).transpose(0, 1).reshape(count, -1)
+        return list(passes.to(self._tables[0].device).unbind())
 
 
 def squared_error(passes: Passes, x: Tensor, y: Tensor) -> Tensor:  # (S, B, d), (S, B) -> (S,)
     """Return the mean squared error of each seed and write its gradient."""
-    residual = passes.forward(x)[..., 0] - y  # (S, B)
-    passes.backward((residual * (2 / y.shape[1]))[..., None])
+    residual = passes.forward(x).squeeze(2) - y  # (S, B)
+    passes.backward((residual * (2 / y.shape[1])).unsqueeze(2))
     return residual.square().mean(dim=1)
 
 
