@@ -123,7 +123,7 @@ class COMs(Method):
 
 
 class ConservativeStep:
-    """One training step: writes the gradient of the loss, moves alpha, returns the squared error."""
+    """One training step: writes the gradient, moves alpha, returns the squared error."""
 
     def __init__(
         self,

@@ -9,8 +9,8 @@ deviation follow the gradient of the weighted log-likelihood
 with w clamped to [1e-6, 1e3] and not differentiated. The means are the proposals.
 
 Details as in the authors' later code: Adam at rate 0.05 sqrt(d), one sample per design, the clamp.
-With temperature 0.05 the clamp holds w constant beyond f = 0.35 standard deviations, so most of what
-moves the means is noise; `normalise` puts the best sample of a seed at w = 1 instead.
+With temperature 0.05 the clamp holds w constant beyond f = 0.35 standard deviations, so most of
+what moves the means is noise; `normalise` puts the best sample of a seed at w = 1 instead.
 
 Its row: python -m ddobench -m method=rwr task=chain d=41 seed=0-9
 """

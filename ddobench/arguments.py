@@ -24,6 +24,8 @@ _FLAGS = (
 )  # fmt: skip
 QUOTES = "'\""
 _SEED = re.compile(r"(\+{0,2}seed)=(.*)", re.DOTALL)
+_GRAPH = re.compile(r"(graph)=(.*)", re.DOTALL)
+_TRUE = re.compile(rf"(?<![{QUOTES}\w])true(?![{QUOTES}\w])", re.IGNORECASE)
 _HYDRA_SYNTAX = re.compile(r"\w+\(.*\)|\[.*\]", re.DOTALL)
 
 
@@ -53,11 +55,19 @@ def normalise(arguments: Sequence[str]) -> list[str]:
     overrides, options = split(arguments)
     if any(name in options for name in SHOW_CONFIG):
         options = {name: value for name, value in options.items() if name not in MULTIRUN}
-    return [*map(spell_seeds, overrides), *_join(options)]
+    return [*map(spell, overrides), *_join(options)]
 
 
 def _join(options: dict[str, str | None]) -> list[str]:
     return [word for pair in options.items() for word in pair if word is not None]
+
+
+def spell(override: str) -> str:
+    """Return an override in Hydra's spelling: seeds as one word, and no name taken for a truth."""
+    match = _GRAPH.fullmatch(override)
+    if match is not None:
+        return match[1] + "=" + _TRUE.sub("'true'", match[2])
+    return spell_seeds(override)
 
 
 def spell_seeds(override: str) -> str:

@@ -7,7 +7,7 @@ T recorded iterations. Larger y is always better. An invalid design has the valu
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
@@ -16,6 +16,7 @@ from torch import Tensor
 
 from ddobench.errors import UsageError, check_whole
 from ddobench.graphs import Graph
+from ddobench.memory import Memory
 from ddobench.streams import Stream, Streams
 
 Privilege = Literal["graph", "hidden"]
@@ -43,11 +44,20 @@ class Space:
 
 
 @dataclass(frozen=True)
+class Hidden:
+    """The coordinates behind the observed designs, and the way from either to the other."""
+
+    visible: Tensor  # (S, N, d_hidden) behind the visible designs
+    observe: Callable[[Tensor], Tensor]  # (S, K, d_hidden) -> (S, K, d)
+    recover: Callable[[Tensor], Tensor]  # (S, K, d) -> (S, K, d_hidden), NaN where there is none
+
+
+@dataclass(frozen=True)
 class Privileged:
     """What only the harness may know; a field is filled only for a method that asks by name."""
 
     graphs: tuple[Graph, ...] | None = None  # one per seed
-    hidden: Tensor | None = None  # (S, N, d) coordinates behind the observed designs
+    hidden: Hidden | None = None
 
 
 @dataclass(frozen=True)
@@ -110,9 +120,21 @@ class Problem(ABC):
             self.data,
             privileged=Privileged(
                 graphs=self.graphs if "graph" in privileges else None,
-                hidden=self.hidden if "hidden" in privileges else None,
+                hidden=(
+                    Hidden(self.hidden, self.observe, self.recover)
+                    if "hidden" in privileges and self.hidden is not None
+                    else None
+                ),
             ),
         )
+
+    def observe(self, hidden: Tensor) -> Tensor:  # (S, K, d_hidden) -> (S, K, d)
+        """Return the designs with the given hidden coordinates; without a map they are the same."""
+        return hidden
+
+    def recover(self, x: Tensor) -> Tensor:  # (S, K, d) -> (S, K, d_hidden)
+        """Return the hidden coordinates of designs, NaN where there are none."""
+        return x
 
 
 @dataclass(frozen=True)
@@ -164,6 +186,15 @@ class Proposal:
     iteration: int | None = None  # None: one more than the iteration before
 
 
+@dataclass(frozen=True)
+class Insight:
+    """How a fitted method sees designs, for the harness to judge once the proposals are made."""
+
+    codes: Tensor  # (S, K, e) the coordinates it works in
+    reconstructed: Tensor  # (S, K, d) the designs these coordinates stand for
+    graphs: tuple[Graph, ...]  # between the coordinates, one per seed
+
+
 @dataclass(kw_only=True)
 class Method(ABC):
     """A way to propose designs from a table; its fields are its hyper-parameters."""
@@ -171,9 +202,11 @@ class Method(ABC):
     version: ClassVar[int] = 1  # bump when the numbers of an unchanged config change
     seeds_at_once: ClassVar[int | None] = None  # the most seeds worth stacking; None: all of them
 
-    @property
-    def privileges(self) -> frozenset[Privilege]:
-        """The privileged knowledge this configuration asks for."""
+    # what runs of the same task and seed share; the harness brings one that lasts
+    memory: Memory = field(init=False, default_factory=Memory, repr=False, compare=False)
+
+    def privileges(self, space: Space) -> frozenset[Privilege]:  # noqa: ARG002 - a default for all
+        """Return the privileged knowledge this configuration asks for on designs of a space."""
         return frozenset()
 
     def declines(self, data: Dataset) -> str | None:  # noqa: ARG002 - a default for all methods
@@ -194,6 +227,10 @@ class Method(ABC):
 
     def predict(self, x: Tensor) -> Tensor | None:  # noqa: ARG002 - a default for all methods
         """Return the model's value of each design in the units of y, (S, K), or None."""
+        return None
+
+    def insight(self, x: Tensor) -> Insight | None:  # noqa: ARG002 - a default for all methods
+        """Return how a method with a latent sees designs x (S, K, d), None without one."""
         return None
 
     def failures(self) -> Mapping[int, str]:

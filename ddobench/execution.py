@@ -105,7 +105,7 @@ def _run_batch(
     store: Store,
     place: Place,
 ) -> Outcome:
-    base = _base_row(spec, method)
+    base = _base_row(spec)
     try:
         portrait = store.portrait(spec.task, digest({"task": spec.config["task"]}))
         if not portrait.exists():
@@ -145,7 +145,9 @@ def run_seeds(
     problem = task.problem(stacked)
     references = _references(problem)
     provenance = {**describe_machine(), "batch": len(seeds)}
-    data = problem.visible_to(method.privileges)
+    privileges = method.privileges(problem.data.space)
+    base = {**base, "privileges": ",".join(sorted(privileges))}
+    data = problem.visible_to(privileges)
     refusal = method.declines(data)
     if refusal is not None:
         return [
@@ -310,7 +312,7 @@ def _reference_row(reference: Reference) -> dict[str, float]:
     }
 
 
-def _base_row(spec: Specification, method: Method) -> dict[str, Any]:
+def _base_row(spec: Specification) -> dict[str, Any]:
     """Return what all runs of a specification have in common."""
     card = spec.card
     return {
@@ -322,7 +324,6 @@ def _base_row(spec: Specification, method: Method) -> dict[str, Any]:
         "n": spec.n,
         "budget": spec.budget,
         "digest": spec.digest,
-        "privileges": ",".join(sorted(method.privileges)),
         "label": card.get("label", spec.method),
         "color": card.get("color", ""),
         "command": command_line(),

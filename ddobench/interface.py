@@ -8,6 +8,7 @@ import pandas as pd
 from hydra import compose, initialize_config_module
 
 from ddobench import plugins
+from ddobench.arguments import spell
 from ddobench.complaints import explain
 from ddobench.errors import UsageError
 from ddobench.execution import execute, place_of
@@ -38,7 +39,7 @@ def run(
     values = [_spellings(key, value) for key, value in axes.items()]
     with initialize_config_module(config_module="ddobench.conf", version_base="1.3"):
         specs = [
-            _specify([*filter(None, point), *overrides]) for point in itertools.product(*values)
+            _specify([*filter(None, point), *map(spell, overrides)]) for point in itertools.product(*values)
         ]
     for spec in specs:
         spec.build()

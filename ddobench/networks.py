@@ -11,14 +11,14 @@ No product or sum here mixes seeds, so what one seed computes is the same bits b
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Protocol
 
 import torch
 from torch import Tensor, nn
 
 from ddobench.streams import Streams
 
-
-_threshold_backward = torch.ops.aten.threshold_backward.grad_input
+threshold_backward = torch.ops.aten.threshold_backward.grad_input
 
 
 class StackedMLP(nn.Module):
@@ -54,6 +54,10 @@ class StackedMLP(nn.Module):
                 x = x.relu()
         return x
 
+    def passes(self) -> "Differentiated":
+        """Return passes by hand with buffers of their own."""
+        return Passes(self)
+
     def snapshot(self) -> list[Tensor]:
         """Return a copy of all parameters, each (S, ...)."""
         return [parameter.detach().clone() for parameter in self.parameters()]
@@ -76,6 +80,22 @@ class StackedMLP(nn.Module):
         return torch.stack(checks).all(dim=0)
 
 
+class Differentiated(Protocol):
+    """What a training loop and an ascent ask of a network that values designs."""
+
+    def forward(self, x: Tensor) -> Tensor:  # (S, B, in) -> (S, B, 1)
+        """Return the values, and keep what the backward pass needs."""
+
+    def backward(self, error: Tensor) -> None:  # (S, B, 1)
+        """Write d loss / d parameters into the stack's gradient, from d loss / d value."""
+
+    def value(self, x: Tensor) -> Tensor:  # (S, K, in) -> (S, K)
+        """Return the values."""
+
+    def value_and_gradient(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the values of x (S, K, in), (S, K), and their gradients, (S, K, in)."""
+
+
 class Passes:
     """Forward and backward passes of a stack without autograd.
 
@@ -88,8 +108,8 @@ class Passes:
         self._weights = [weight.detach() for weight in network.weights]  # (S, in, out) each
         self._transposed = [weight.mT for weight in self._weights]  # (S, out, in) each
         self._biases = [bias.detach() for bias in network.biases]  # (S, 1, out) each
-        self._weight_gradients = [_gradient(weight) for weight in network.weights]
-        self._bias_gradients = [_gradient(bias) for bias in network.biases]
+        self._weight_gradients = [gradient_of(weight) for weight in network.weights]
+        self._bias_gradients = [gradient_of(bias) for bias in network.biases]
         self._rows = -1
         self._fed: list[Tensor] = []  # what each layer was given, (S, B, in) each
         self._outputs: list[Tensor] = []  # (S, B, out) each
@@ -117,6 +137,14 @@ class Passes:
         """Return d loss / d input, (S, B, in); with `weights` also do what `backward` does."""
         return self._descend(error, weights=weights, inputs=True)
 
+    def value(self, x: Tensor) -> Tensor:  # (S, K, in) -> (S, K)
+        """Return the only output of each row."""
+        return self.forward(x).squeeze(2)
+
+    def value_and_gradient(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the only output of each row of x (S, K, in), (S, K), and its gradient."""
+        return self.value(x), self.backward_to_input(torch.ones_like(x[..., :1]))
+
     def _descend(self, error: Tensor, *, weights: bool, inputs: bool) -> Tensor:
         for layer in reversed(range(len(self._weights))):
             fed = self._fed[layer]
@@ -133,7 +161,7 @@ class Passes:
             if layer == 0:
                 return upstream
             # ReLU: the gradient passes where the activation, no longer needed itself, is positive
-            error = _threshold_backward(upstream, fed, 0, grad_input=fed)
+            error = threshold_backward(upstream, fed, 0, grad_input=fed)
         return error
 
     def _reserve(self, x: Tensor) -> None:
@@ -145,7 +173,8 @@ class Passes:
         self._upstream = [scratch[width] for width in self.sizes[:-1]]
 
 
-def _gradient(parameter: Tensor) -> Tensor:
+def gradient_of(parameter: Tensor) -> Tensor:
+    """Return the view of the stack's gradient that belongs to a parameter."""
     assert parameter.grad is not None, "the gradients of a stack are views that must stay in place"
     return parameter.grad
 

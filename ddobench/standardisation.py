@@ -21,6 +21,12 @@ class Standardiser:
         sd = table.std(dim=1, correction=0, keepdim=True)
         return cls(mean, sd.where(sd > 0, 1.0))
 
+    @classmethod
+    def none(cls, table: Tensor) -> Self:  # (S, N, ...)
+        """Leave values as they are."""
+        like = table[:, :1]
+        return cls(torch.zeros_like(like), torch.ones_like(like))
+
     def apply(self, values: Tensor) -> Tensor:  # (S, K, ...) -> (S, K, ...)
         """Express values in standard deviations above the visible mean."""
         return (values - self.mean) / self.scale

@@ -13,13 +13,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
-from uuid import uuid4
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ddobench.errors import UsageError
+from ddobench.files import write_whole
 from ddobench.records import Portrait, Record
 
 log = logging.getLogger(__name__)
@@ -72,6 +73,10 @@ class Store:
             present = {entry.name for entry in os.scandir(place.folder)}
         except FileNotFoundError:
             return list(seeds)
+        except NotADirectoryError:
+            raise UsageError(
+                f"results_dir must be a folder, got {self.folder}, which is a file or below one"
+            ) from None
         return [
             seed
             for seed in seeds
@@ -83,7 +88,7 @@ class Store:
         path = place.file(record.row["seed"])
         table = _to_table(record)
         # Random floats gain nothing from dictionaries and statistics, which double the time.
-        _replace(
+        write_whole(
             path,
             lambda temporary: pq.write_table(
                 table, temporary, use_dictionary=False, write_statistics=False
@@ -96,7 +101,7 @@ class Store:
         """Leave the error of a run that has no result."""
         path = place.error(row["seed"])
         text = json.dumps({"row": row, "trace": trace}, indent=2, default=str)
-        _replace(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+        write_whole(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
         return path
 
     def portrait(self, task: str, digest: str) -> Path:
@@ -106,7 +111,7 @@ class Store:
     def write_portrait(self, path: Path, portrait: Portrait) -> None:
         """Store what a task looks like."""
         text = json.dumps(asdict(portrait))
-        _replace(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+        write_whole(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
 
     def _sound(self, place: Place, seed: int) -> bool:
         return _guarded(place.file(seed), _read_metadata) is not None
@@ -224,19 +229,6 @@ def _matrix(column: Any, shape: list[int] | None) -> Any:
         return None
     flat = np.concatenate([chunk.drop_null().flatten().to_numpy() for chunk in column.chunks])
     return flat.reshape(shape)
-
-
-def _replace(path: Path, write: Callable[[Path], object]) -> None:
-    """Write under a temporary name in the same folder, flush to disk, then rename."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{uuid4().hex}.tmp")  # hosts may share process ids
-    try:
-        write(temporary)
-        with temporary.open("rb") as handle:
-            os.fsync(handle.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _files(root: Path, ending: str) -> list[Path]:

@@ -11,7 +11,7 @@ from scipy.stats import rankdata
 from torch import Tensor
 
 from ddobench.contracts import Dataset
-from ddobench.networks import Passes, StackedMLP
+from ddobench.networks import Differentiated, StackedMLP
 from ddobench.standardisation import Standardiser
 from ddobench.streams import Streams
 from ddobench.training import History, Split, Training, squared_error, take_rows
@@ -43,6 +43,18 @@ class Table:
             y_scale=y_scale.to(device),
         )
 
+    @classmethod
+    def standardised(
+        cls, x: Tensor, y: Tensor, y_scale: Standardiser, device: torch.device
+    ) -> "Table":
+        """Take coordinates and values that are standardised already."""
+        return cls(
+            x=x.to(device, torch.float32),
+            y=y.to(device, torch.float32),
+            x_scale=Standardiser.none(x).to(device),
+            y_scale=y_scale.to(device),
+        )
+
 
 class Surrogate:
     """One or more stacks of networks that together value designs in standardised units."""
@@ -53,16 +65,13 @@ class Surrogate:
         self.table = table
         self.members = members
         self.aggregate = aggregate or mean_value
-        self._passes = [Passes(member) for member in members]
+        self._passes = [member.passes() for member in members]
 
     def value_and_gradient(self, z: Tensor) -> tuple[Tensor, Tensor]:
         """Return the value of standardised designs z (S, K, d) and its gradient, in z's dtype."""
-        x = z.to(torch.float32)
-        up = torch.ones_like(x[..., :1])
-        values, gradients = [], []
-        for passes in self._passes:
-            values.append(passes.forward(x)[..., 0].to(z.dtype))
-            gradients.append(passes.backward_to_input(up).to(z.dtype))
+        pairs = [passes.value_and_gradient(z.to(torch.float32)) for passes in self._passes]
+        values = [value.to(z.dtype) for value, _ in pairs]
+        gradients = [gradient.to(z.dtype) for _, gradient in pairs]
         value, slopes = self.aggregate(torch.stack(values))  # (S, K), (E, S, K)
         return value, (slopes[..., None] * torch.stack(gradients)).sum(dim=0)
 
@@ -70,7 +79,7 @@ class Surrogate:
         """Return the value of standardised designs."""
         pieces = []
         for piece in torch.split(z.to(torch.float32), ROWS_AT_ONCE, dim=1):
-            outputs = [passes.forward(piece)[..., 0].to(z.dtype) for passes in self._passes]
+            outputs = [passes.value(piece).to(z.dtype) for passes in self._passes]
             pieces.append(self.aggregate(torch.stack(outputs))[0])
         return torch.cat(pieces, dim=1)
 
@@ -85,7 +94,7 @@ def fit_regression(
 ) -> tuple[StackedMLP, History]:
     """Fit one stack of networks to the values by least squares."""
     network = StackedMLP([table.x.shape[2], *hidden, 1], rng.child("weights"), table.x.device)
-    passes, checking = Passes(network), Passes(network)
+    passes, checking = network.passes(), network.passes()
     history = training.run(
         [network],
         [table.x, table.y],
@@ -98,9 +107,9 @@ def fit_regression(
     return network, history
 
 
-def mean_squared_error(passes: Passes, x: Tensor, y: Tensor) -> Tensor:
+def mean_squared_error(passes: Differentiated, x: Tensor, y: Tensor) -> Tensor:
     """Return the mean squared error of each seed on x (S, B, d) and y (S, B), (S,)."""
-    return (passes.forward(x)[..., 0] - y).square().mean(dim=1)
+    return (passes.value(x) - y).square().mean(dim=1)
 
 
 def mean_value(values: Tensor) -> tuple[Tensor, Tensor]:  # (E, S, K) -> (S, K), (E, S, K)

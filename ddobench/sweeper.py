@@ -19,7 +19,7 @@ from hydra.core.utils import JobReturn
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, OmegaConf
 
-from ddobench.arguments import QUOTES, spell_seeds
+from ddobench.arguments import QUOTES, spell
 from ddobench.progress import reporting
 from ddobench.seeds import parse_seeds, spell_compactly
 
@@ -120,7 +120,7 @@ class SeedSweeper(BasicSweeper):
         from ddobench.specification import specify
 
         assert self.config is not None
-        typed = [spell_seeds(word) for word in [*self._parse_config(), *arguments]]
+        typed = [spell(word) for word in [*self._parse_config(), *arguments]]
         parser = OverridesParser.create(config_loader=cast(ConfigLoader, self.loader))
         overrides = parser.parse_overrides(typed)
         swept = _sweep_values(overrides)

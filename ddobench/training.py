@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from ddobench.errors import UsageError, check_whole
-from ddobench.networks import Passes, StackedMLP
+from ddobench.networks import Differentiated, StackedMLP
+from ddobench.optimisers import AdamW
 from ddobench.progress import track
 from ddobench.streams import Streams
 
@@ -81,12 +82,8 @@ class Training:
         With `patience`, a seed keeps the parameters of its best check and stops counting after so
         many checks without a better one; the loop ends when no seed counts any more.
         """
-        optimiser = torch.optim.AdamW(
-            [network.flat for network in networks],
-            lr=self.rate,
-            weight_decay=self.weight_decay,
-            fused=True,
-        )
+        flat = [network.flat for network in networks]
+        optimiser = AdamW(flat, self.rate, self.weight_decay)
         stopping = EarlyStopping(networks, self.patience)
         held = [take_rows(table, split.held_out) for table in tables]
         batches = Minibatches(tables, split.trained, self.batch, rng)
@@ -191,8 +188,8 @@ class Minibatches(Iterator[list[Tensor]]):
         return list(passes.to(self._tables[0].device).unbind())
 
 
-def squared_error(passes: Passes, x: Tensor, y: Tensor) -> Tensor:  # (S, B, d), (S, B) -> (S,)
-    """Return the mean squared error of each seed and write its gradient."""
+def squared_error(passes: Differentiated, x: Tensor, y: Tensor) -> Tensor:
+    """Return the mean squared error of each seed on x (S, B, d), y (S, B), and write gradients."""
     residual = passes.forward(x).squeeze(2) - y  # (S, B)
     passes.backward((residual * (2 / y.shape[1])).unsqueeze(2))
     return residual.square().mean(dim=1)

@@ -37,7 +37,7 @@ class RBFProblem(Problem):
     peaks: Tensor  # (S, d) the hidden coordinates of the optimum
 
     def _evaluate(self, x: Tensor) -> Tensor:
-        hidden = [pair[0] for pair in self._recover(x)]
+        hidden = self.recover(x)
         return torch.stack([f(rows) for f, rows in zip(self.functions, hidden, strict=True)])
 
     def measure(self, x: Tensor) -> dict[str, Tensor]:
@@ -54,6 +54,16 @@ class RBFProblem(Problem):
         if self.maps is None:
             return self.peaks
         return torch.cat([m.observe(z[None]) for m, z in zip(self.maps, self.peaks, strict=True)])
+
+    def observe(self, hidden: Tensor) -> Tensor:  # (S, K, d) -> (S, K, d_obs)
+        """Return the designs with the given hidden coordinates."""
+        if self.maps is None:
+            return hidden
+        return torch.stack([m.observe(rows) for m, rows in zip(self.maps, hidden, strict=True)])
+
+    def recover(self, x: Tensor) -> Tensor:  # (S, K, d_obs) -> (S, K, d)
+        """Return the least-squares pre-images, NaN where there is none."""
+        return torch.stack([pair[0] for pair in self._recover(x.to(torch.float64))])
 
     def _recover(self, x: Tensor) -> list[tuple[Tensor, Tensor]]:
         """Return the pre-images (K, d) and residuals (K,) of each seed."""

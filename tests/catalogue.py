@@ -42,7 +42,8 @@ def problem(task: str, seeds: tuple[int, ...]) -> Problem:
 def accepts(task: str, method: str) -> bool:
     """Tell whether the method takes on the task."""
     _, built = build(task, method)
-    return built.declines(problem(task, (0, 1)).visible_to(built.privileges)) is None
+    drawn = problem(task, (0, 1))
+    return built.declines(drawn.visible_to(built.privileges(drawn.data.space))) is None
 
 
 PAIRS = [(task, method) for task in TASKS for method in METHODS if accepts(task, method)]

@@ -70,7 +70,7 @@ def test_the_gradient_is_that_of_the_literal_loss() -> None:
         total = total + error + 0.3 * (high - low)
     assert network.flat.grad is not None
     network.flat.grad.zero_()
-    total.backward()
+    torch.autograd.backward(total)
     expected = network.flat.grad.clone()
     network.flat.grad.zero_()
     step(x, y)
@@ -151,5 +151,5 @@ def test_alpha_and_gap_are_reported_over_training() -> None:
 
 
 def test_a_multiplier_that_has_no_logarithm_is_refused() -> None:
-    with pytest.raises(UsageError, match="method.alpha must be positive"):
+    with pytest.raises(UsageError, match=r"method\.alpha must be positive"):
         COMs(training=Training(), ascent=Ascent(), alpha=0.0)

@@ -50,7 +50,7 @@ def test_an_iteration_ascends_the_weighted_log_likelihood() -> None:
     for expected in ours[1:]:
         sample = (mean + log_sd.exp() * noise.normal(5, D)).detach()
         weight = method._surrogate.value(sample).exp().clamp(1e-6, 1e3)
-        likelihood = Normal(mean, log_sd.exp()).log_prob(sample).sum(dim=-1)
+        likelihood = Normal(mean, log_sd.exp()).log_prob(sample).sum(dim=-1)  # type: ignore[no-untyped-call]
         optimiser.zero_grad()
         (-(weight * likelihood).mean(dim=1).sum()).backward()
         optimiser.step()
@@ -65,5 +65,5 @@ def test_means_are_proposed_every_nth_iteration_and_at_the_end() -> None:
 
 
 def test_a_temperature_of_zero_is_refused() -> None:
-    with pytest.raises(UsageError, match="method.temperature must be positive"):
+    with pytest.raises(UsageError, match=r"method\.temperature must be positive"):
         make_rwr(temperature=0.0)

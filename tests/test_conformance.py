@@ -170,7 +170,7 @@ def test_the_oracle_is_asked_only_once_the_proposals_are_made(
     drawn_task, built = build(task, method)
     drawn = drawn_task.problem((0, 1))
     calls_to_draw = len(guarded_oracle)
-    data = drawn.visible_to(built.privileges)
+    data = drawn.visible_to(built.privileges(drawn.data.space))
     from ddobench.execution import collect
     from ddobench.streams import Streams
 
@@ -185,7 +185,8 @@ def test_a_method_leaves_the_visible_table_as_it_was(task: str, method: str) -> 
     from ddobench.streams import Streams
 
     drawn_task, built = build(task, method)
-    data = drawn_task.problem((0, 1)).visible_to(built.privileges)
+    drawn = drawn_task.problem((0, 1))
+    data = drawn.visible_to(built.privileges(drawn.data.space))
     x, y = data.x.clone(), data.y.clone()
     starts = data.x[:, :8].clone()
     kept = starts.clone()
@@ -232,10 +233,12 @@ def test_all_methods_of_a_seed_start_from_the_same_data_and_designs(
 def test_a_method_sees_nothing_privileged_that_it_did_not_ask_for(method: str) -> None:
     for task in TASKS:
         _, built = build(task, method)
-        data = problem(task, (0, 1)).visible_to(built.privileges)
-        if "graph" not in built.privileges:
+        drawn = problem(task, (0, 1))
+        asked = built.privileges(drawn.data.space)
+        data = drawn.visible_to(asked)
+        if "graph" not in asked:
             assert data.privileged.graphs is None
-        if "hidden" not in built.privileges:
+        if "hidden" not in asked:
             assert data.privileged.hidden is None
 
 

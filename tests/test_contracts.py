@@ -82,6 +82,6 @@ def test_every_task_refuses_impossible_sizes(knobs: dict[str, int], sentence: st
 def test_a_method_needs_no_more_than_fit_and_propose() -> None:
     method = Climb()
     assert method.declines(sum_problem().data) is None
-    assert method.privileges == frozenset()
+    assert method.privileges(sum_problem().data.space) == frozenset()
     assert dict(method.failures()) == {}
     assert list(method.diagnostics()) == []

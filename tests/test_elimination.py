@@ -116,6 +116,11 @@ def test_every_variable_is_eliminated_once_and_leaves_of_a_star_before_its_centr
     assert order.index(0) >= 6
 
 
+def test_fewer_neighbours_go_before_smaller_tables() -> None:
+    triangle = [(2, 3), (3, 4), (2, 4)]
+    assert elimination_order([(0, 1), *triangle], [10, 10, 2, 2, 2])[:2] == [0, 1]
+
+
 def test_among_equals_the_smallest_table_is_summed_first() -> None:
     assert elimination_order([(0, 1), (2, 3)], [5, 5, 2, 2])[:2] == [2, 3]
 

@@ -392,6 +392,17 @@ def test_each_batch_is_reported_as_it_ends(store: Store, monkeypatch: pytest.Mon
     assert heard == [f"{work} 0-1", 2, f"{work} 2", 1]
 
 
+def test_seconds_are_shared_by_the_seeds_of_a_batch(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = iter([0.0, 8.0, 20.0, 21.0])
+    monkeypatch.setattr("ddobench.execution.time.perf_counter", lambda: next(clock))
+    execute(specify_fake(Echo), range(4), store)
+    runs = load(store.folder)
+    for part, seconds in (("fit", 2.0), ("propose", 3.0), ("evaluate", 0.25)):
+        assert runs[f"seconds_{part}"].tolist() == [seconds] * 4
+
+
 def test_outcomes_add_up() -> None:
     total = Outcome(ok=1, failed=2) + Outcome(ok=3, declined=4)
     assert total == Outcome(ok=4, declined=4, failed=2)

@@ -96,7 +96,7 @@ def test_it_takes_bits_and_declines_everything_else() -> None:
     assert method.declines(Dataset(x, y, Space(2, (2, 2)))) is None
     for space in (Space(2, (2, 3)), Space(2)):
         assert method.declines(Dataset(x, y, space)) == "full_quadratic works on bits only"
-    assert method.privileges == frozenset()
+    assert method.privileges(Space(2)) == frozenset()
 
 
 def test_a_negative_ridge_is_refused() -> None:

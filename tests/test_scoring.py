@@ -70,7 +70,9 @@ def test_designs_without_any_prediction_count_in_the_order_proposed() -> None:
 
 
 def test_equal_predictions_count_in_the_order_proposed() -> None:
-    assert scored([[1.0, 2.0, 9.0]], [[7.0, 7.0, 7.0]], top=1)["value_model"].tolist() == [1.0]
+    beliefs = np.random.default_rng(0).integers(0, 3, 300).astype(float)
+    scores = score(np.arange(300.0)[None], beliefs[None], 5, UNIT)
+    assert scores["value_model"].tolist() == [np.flatnonzero(beliefs == 2)[:5].mean()]
 
 
 def test_the_survivors_stop_for_good_once_too_few_are_valid() -> None:

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ddobench import store as store_module
+from ddobench.errors import UsageError
 from ddobench.records import Record
 from ddobench.store import SCHEMA, Place, Store, load, load_curves, read_record
 
@@ -328,6 +329,12 @@ def test_a_missing_folder_holds_no_runs(store: Store) -> None:
     assert load(store.folder).empty
     assert load_curves(store.folder).empty
     assert not store.folder.exists()
+
+
+def test_a_file_in_place_of_the_folder_is_refused(store: Store, place: Place) -> None:
+    store.folder.write_text("not a folder")
+    with pytest.raises(UsageError, match=r"^results_dir must be a folder, got .*runs, which is a"):
+        store.missing(place, [0])
 
 
 def test_runs_are_sorted_and_say_where_they_are(store: Store, place: Place) -> None:

@@ -1,6 +1,6 @@
 """What a report rests on: the stored runs, made uniform and filtered."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from ddobench.errors import UsageError
+from ddobench.records import Portrait
 from ddobench.report.columns import CELL, SERIES
 from ddobench.report.scores import score_table
 from ddobench.report.styles import Style, assign_styles
@@ -17,7 +18,7 @@ FILTERS = ("task", "method", "d", "n", "seed", "budget")
 
 _WORDS = (
     *("task", "method", "status", "reason", "task_variant", "method_variant", "budget"),
-    *("privileges", "label", "color", "regret_unit", "digest", "command"),
+    *("privileges", "label", "color", "regret_unit", "digest", "command", "revision", "finished"),
 )
 _WHOLES = ("d", "n", "seed")
 _NUMBERS = (
@@ -28,24 +29,37 @@ _NUMBERS = (
 
 @dataclass(frozen=True)
 class Evidence:
-    """The runs behind a report and how each series of them looks."""
+    """The runs behind a report, how each series of them looks, and what their tasks look like."""
 
     runs: pd.DataFrame
     styles: Mapping[tuple[str, str], Style]  # by method and method variant
+    portraits: Sequence[Portrait]
 
     @cached_property
     def scores(self) -> pd.DataFrame:
         """The score table of the runs."""
         return score_table(self.runs, self.styles)
 
+    def commands(self, shared: Mapping[Any, Any]) -> tuple[str, ...]:
+        """Return the commands that made the runs with these values in these columns."""
+        members = (self.runs[[*shared]] == list(shared.values())).all(axis=1)
+        return tuple(sorted(set(self.runs.loc[members, "command"]) - {""}))
+
     @classmethod
-    def of(cls, stored: pd.DataFrame, filters: Mapping[str, Any] | None = None) -> "Evidence":
-        """Take the stored runs that pass the filters."""
+    def of(
+        cls,
+        stored: pd.DataFrame,
+        filters: Mapping[str, Any] | None = None,
+        portraits: Sequence[Portrait] = (),
+    ) -> "Evidence":
+        """Take the stored runs that pass the filters, and the portraits of their tasks."""
         runs = _keep_configurations_apart(_make_uniform(stored))
         for name, wanted in (filters or {}).items():
             runs = _filter(runs, name, wanted)
         runs = runs.sort_values([*CELL, *SERIES, "seed"], ignore_index=True)
-        return cls(runs, assign_styles(runs))
+        shown = set(runs[["task", "task_variant", "d", "n"]].itertuples(index=False, name=None))
+        kept = [p for p in portraits if (p.task, p.task_variant, p.d, p.n) in shown]
+        return cls(runs, assign_styles(runs), kept)
 
 
 def _make_uniform(stored: pd.DataFrame) -> pd.DataFrame:

@@ -5,46 +5,75 @@ from textwrap import fill
 
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
+from matplotlib.lines import Line2D
+from matplotlib.offsetbox import AnnotationBbox, DrawingArea, HPacker, TextArea
 from matplotlib.transforms import ScaledTranslation
 
 from ddobench.report.styles import Style
 from ddobench.report.tables import format_number
 
 _LINE = 0.062  # height of a line of text, as a fraction of the axes
-_GAP = 14  # points between the axes and the labels
+_GAP = 12  # points between the axes and the labels
 _WIDEST = 20  # characters before a label is wrapped
+_SAMPLE = 24  # points of a curve shown beside its label
 
 
 def label_ends(axes: Axes, ends: Sequence[tuple[Style, float, float]]) -> None:
-    """Write every curve's label and last value in the right margin, none over another.
+    """Write every curve's look, label and last value in the right margin, none over another.
 
     `ends` are the style, x and y of each curve's last point; the limits of the axes must be set.
     """
     low, high = axes.get_ylim()
     ordered = sorted(ends, key=lambda end: end[2])
-    texts = [f"{wrap_text(style.label, _WIDEST)}  {format_number(y)}" for style, _, y in ordered]
+    texts = [f"{wrap_text(style.label, _WIDEST)}: {format_number(y)}" for style, _, y in ordered]
     heights = [_LINE * (1 + text.count("\n")) for text in texts]
     wanted = [(y - low) / (high - low) for _, _, y in ordered]
-    inches = axes.figure.dpi_scale_trans
-    margin = axes.transAxes + ScaledTranslation(_GAP / 72, 0, inches)
+    margin = axes.transAxes + ScaledTranslation(_GAP / 72, 0, axes.figure.dpi_scale_trans)
     for (style, x, y), text, place in zip(ordered, texts, spread(wanted, heights), strict=True):
-        axes.annotate(
-            text,
-            xy=(x, y),
-            xytext=(1, place),
-            textcoords=margin,
-            color=_darken(style.color),
-            va="center",
-            fontsize=8.5,
-            arrowprops={
-                "arrowstyle": "-",
-                "color": style.color,
-                "linewidth": 0.7,
-                "shrinkA": 2,
-                "shrinkB": 5,
-            },
-            parse_math=False,
+        axes.add_artist(
+            AnnotationBbox(
+                _sample(style, text),
+                xy=(x, y),
+                xybox=(1, place),
+                boxcoords=margin,
+                box_alignment=(0, 0.5),
+                frameon=False,
+                pad=0,
+                annotation_clip=False,
+                arrowprops={
+                    "arrowstyle": "-",
+                    "color": style.color,
+                    "linewidth": 0.7,
+                    "shrinkA": 0,
+                    "shrinkB": 5,
+                    "relpos": (0, 0.5),
+                },
+            )
         )
+
+
+def _sample(style: Style, text: str) -> HPacker:
+    """Put a piece of a curve before its label: variants of a method share its colour."""
+    area = DrawingArea(_SAMPLE, 8)
+    line = Line2D([0, _SAMPLE], [4, 4], color=style.color, linewidth=1.6)
+    if style.dashes:
+        line.set_dashes(style.dashes)
+    area.add_artist(line)
+    area.add_artist(
+        Line2D(
+            [_SAMPLE / 2],
+            [4],
+            linestyle="none",
+            marker=style.marker,
+            markersize=5,
+            markerfacecolor=style.color,
+            markeredgecolor="white",
+            markeredgewidth=0.5,
+        )
+    )
+    words = {"color": _darken(style.color), "fontsize": 8.5, "parse_math": False}
+    label = TextArea(text, textprops=words)
+    return HPacker(children=[area, label], align="center", pad=0, sep=4)
 
 
 def wrap_text(text: str, width: int) -> str:

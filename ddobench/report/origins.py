@@ -1,6 +1,6 @@
 """Where the runs of a report come from: when they were stored, and by which versions of what."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,15 +23,19 @@ class Origins:
 
 
 def find_origins(folder: Path, runs: pd.DataFrame) -> Origins:
-    """Read the dates of all runs, and the provenance of one finished run per task and method."""
-    paths = [folder / path for path in runs.get("path", pd.Series(dtype=str)).dropna()]
-    finished = runs[(runs["status"] == "ok") & runs.get("path", pd.Series(dtype=str)).notna()]
+    """Read when and by which revision all runs were made, and the rest off one per task and method.
+
+    A run of an older version does not say; then the date of its file and the sample stand in.
+    """
+    finished = runs[(runs["status"] == "ok") & _paths(runs).notna()]
     samples = [
         read_record(folder / str(rows["path"].iloc[-1])).provenance
-        for _, rows in finished.groupby(["task", "method"])
+        for _, rows in finished.groupby(["task", "method", "revision"])
     ]
+    changed = {sample.get("revision") for sample in samples if sample.get("dirty")}
+    known = {*runs["revision"], *(sample.get("revision") for sample in samples)}
     return Origins(
-        stored=_span(path.stat().st_mtime for path in paths if path.exists()),
+        stored=_span([*_days_told(runs), *_days_of_files(folder, runs)]),
         versions=_distinct(
             " · ".join(
                 [f"Python {sample.get('python', '?')}"]
@@ -40,9 +44,9 @@ def find_origins(folder: Path, runs: pd.DataFrame) -> Origins:
             for sample in samples
         ),
         revisions=_distinct(
-            sample["revision"][:12] + (" with uncommitted changes" if sample.get("dirty") else "")
-            for sample in samples
-            if sample.get("revision")
+            revision[:12] + (" with uncommitted changes" if revision in changed else "")
+            for revision in known
+            if revision
         ),
         machines=_distinct(
             str(sample.get("gpu") or sample.get("cpu") or "unknown") for sample in samples
@@ -50,11 +54,28 @@ def find_origins(folder: Path, runs: pd.DataFrame) -> Origins:
     )
 
 
-def _span(stamps: Iterable[float]) -> str:
-    days = sorted({datetime.fromtimestamp(stamp, UTC).date().isoformat() for stamp in stamps})
-    if not days:
+def _paths(runs: pd.DataFrame) -> "pd.Series[str]":
+    return runs.get("path", pd.Series(index=runs.index, dtype=str))
+
+
+def _days_told(runs: pd.DataFrame) -> list[str]:
+    """Return the days on which runs say that they finished."""
+    moments = pd.to_datetime(runs["finished"], utc=True, errors="coerce", format="ISO8601")
+    return [moment.date().isoformat() for moment in moments.dropna()]
+
+
+def _days_of_files(folder: Path, runs: pd.DataFrame) -> Iterator[str]:
+    """Yield the days on which the files of runs that do not say so were last changed."""
+    for path in _paths(runs)[runs["finished"] == ""].dropna():
+        if (folder / path).exists():
+            yield datetime.fromtimestamp((folder / path).stat().st_mtime, UTC).date().isoformat()
+
+
+def _span(days: Iterable[str]) -> str:
+    ordered = sorted(set(days))
+    if not ordered:
         return ""
-    return days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+    return ordered[0] if len(ordered) == 1 else f"{ordered[0]} to {ordered[-1]}"
 
 
 def _distinct(texts: Iterable[str]) -> tuple[str, ...]:

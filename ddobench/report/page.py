@@ -8,14 +8,15 @@ from typing import Any
 
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from ddobench.report import tables
-from ddobench.report.columns import FAMILY, SERIES
+from ddobench.report.columns import SERIES, STUDY
 from ddobench.report.evidence import Evidence
 from ddobench.report.figures import FORMATS, Absence, Figure
 from ddobench.report.files import file_stem
 from ddobench.report.origins import Origins
+from ddobench.report.portraits import choose_portraits
 from ddobench.report.scores import leaderboard
 from ddobench.report.styles import explain_privileges
 
@@ -55,6 +56,7 @@ def render_page(contents: Contents) -> str:
         "number": tables.format_number,
         "percent": tables.format_percent,
         "ranges": tables.format_ranges,
+        "formula": set_formula,
     }
     runs = contents.evidence.runs
     styles = contents.evidence.styles
@@ -64,7 +66,7 @@ def render_page(contents: Contents) -> str:
         counts=runs["status"].value_counts().to_dict(),
         tasks=[_task_part(str(task), contents) for task in sorted(runs["task"].unique())],
         series=sorted(styles.items()),
-        board=_families(leaderboard(contents.evidence.scores), contents),
+        board=_studies(leaderboard(contents.evidence.scores), contents),
         problems=_group_problems(contents.problems, contents.evidence),
         commands=sorted(set(runs["command"]) - {""}),
         privileges=explain_privileges(styles),
@@ -79,13 +81,17 @@ def _task_part(task: str, contents: Contents) -> dict[str, Any]:
     """Gather what the page says of one task."""
     scores = contents.evidence.scores
     drawn = [item for item in contents.drawn if item.task == task]
+    figures = [item for item in drawn if isinstance(item, Figure)]
+    portraits = [item for item in contents.evidence.portraits if item.task == task]
     return {
         "name": task,
         "anchor": f"task-{file_stem(task)}",
         "remarks": contents.remarks.get(task, ()),
-        "figures": [_figure_part(item, contents) for item in drawn if isinstance(item, Figure)],
+        "portraits": choose_portraits(portraits),
+        "pictures": [_figure_part(item, contents) for item in figures if item.subject == "task"],
+        "figures": [_figure_part(item, contents) for item in figures if item.subject != "task"],
         "absences": [item for item in drawn if isinstance(item, Absence)],
-        "families": _families(scores[scores["task"] == task], contents),
+        "studies": _studies(scores[scores["task"] == task], contents),
     }
 
 
@@ -97,10 +103,10 @@ def _figure_part(figure: Figure, contents: Contents) -> dict[str, Any]:
     }
 
 
-def _families(table: pd.DataFrame, contents: Contents) -> list[dict[str, Any]]:
-    """Split a score table into families, each with a title and rows for the template."""
-    families = []
-    for _, family in table.groupby(FAMILY, sort=True):
+def _studies(table: pd.DataFrame, contents: Contents) -> list[dict[str, Any]]:
+    """Split a score table into studies, each with a title and rows for the template."""
+    studies = []
+    for _, study in table.groupby(STUDY, sort=True):
         rows = [
             {
                 "row": row,
@@ -109,14 +115,18 @@ def _families(table: pd.DataFrame, contents: Contents) -> list[dict[str, Any]]:
                 "value": _estimate(row, "value"),
                 "counts": tables.describe_counts(row),
             }
-            for row in family.to_dict("records")
+            for row in study.to_dict("records")
         ]
-        first = family.iloc[0]
-        families.append(
-            {"title": tables.family_title(first), "d": first["d"], "rows": rows,
-             "unit": first["regret_unit"]}
-        )  # fmt: skip
-    return families
+        first = study.iloc[0]
+        studies.append(
+            {
+                "title": tables.name_runs(first),
+                "sized": tables.name_runs(first, "n", "d"),
+                "rows": rows,
+                "unit": first["regret_unit"],
+            }
+        )
+    return studies
 
 
 def _estimate(row: Mapping[Hashable, Any], score: str) -> str:
@@ -125,21 +135,29 @@ def _estimate(row: Mapping[Hashable, Any], score: str) -> str:
 
 def _group_problems(problems: pd.DataFrame, evidence: Evidence) -> list[dict[str, Any]]:
     """Put runs that ended for the same reason into one line."""
-    keys = [*FAMILY, *SERIES, "status", "reason"]
+    keys = [*STUDY, *SERIES, "status", "reason"]
     return [
         {
-            "title": tables.family_title(rows.iloc[0]),
+            "title": tables.name_runs(rows.iloc[0]),
             "style": evidence.styles[
                 str(rows["method"].iloc[0]), str(rows["method_variant"].iloc[0])
             ],
             "status": rows["status"].iloc[0],
             "reason": rows["reason"].iloc[0] or "no reason was recorded",
+            "sizes": rows["n"].tolist(),
             "dimensions": rows["d"].tolist(),
             "seeds": rows["seed"].tolist(),
             "count": len(rows),
         }
         for _, rows in problems.groupby(keys, sort=True)
     ]
+
+
+def set_formula(text: str) -> Markup:
+    """Set a formula of plain text: w_C with an index, R^41 with an exponent, true minus signs."""
+    formula = str(escape(text)).replace("-", tables.MINUS)
+    formula = re.sub(r"_([A-Za-z]|\d+)(?!\w)", r"<sub>\1</sub>", formula)
+    return Markup(re.sub(r"\^([A-Za-z]|\d+)(?!\w)", r"<sup>\1</sup>", formula))
 
 
 def embed_svg(svg: str, name: str, title: str) -> Markup:

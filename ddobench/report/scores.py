@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from ddobench.report.columns import CELL, FAMILY, SERIES
+from ddobench.report.columns import CELL, SERIES, STUDY
 from ddobench.report.styles import Style
 from ddobench.statistics import interquartile_mean, mean_interval, t_interval
 
@@ -88,14 +88,15 @@ def _finished(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def leaderboard(scores: pd.DataFrame) -> pd.DataFrame:
-    """Rank the methods of each family at one dimension, the least regret or else most value first.
+    """Rank the methods of each study at one size, the least regret or else most value first.
 
-    The dimension is the largest among those where most methods have a score. Equal means share
-    a rank; a method without a score there has none and comes last.
+    The size is the largest dimension, and there the most rows, among those where most methods have
+    a score. Equal means share a rank; a method without a score there has none and comes last.
     """
     boards = []
-    for _, family in scores.groupby(FAMILY, sort=True):
-        board = family[family["d"] == _common_dimension(family)].copy()
+    for _, study in scores.groupby(STUDY, sort=True):
+        d, n = _common_size(study)
+        board = study[(study["d"] == d) & (study["n"] == n)].copy()
         by_regret = board["regret_mean"].notna().any()
         merit = -board["regret_mean"] if by_regret else board["value_mean"]
         board["rank"] = merit.astype(float).round(9).rank(ascending=False, method="min")
@@ -104,6 +105,7 @@ def leaderboard(scores: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(boards, ignore_index=True) if boards else scores.head(0)
 
 
-def _common_dimension(family: pd.DataFrame) -> int:
-    scored = family.assign(scored=family["seeds"] > 0).groupby("d")["scored"].sum()
-    return int(scored[scored == scored.max()].index.max())
+def _common_size(study: pd.DataFrame) -> tuple[int, int]:
+    scored = study.assign(scored=study["seeds"] > 0).groupby(["d", "n"])["scored"].sum()
+    d, n = scored[scored == scored.max()].index.max()
+    return int(d), int(n)

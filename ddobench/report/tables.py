@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from ddobench.report.columns import CELL, FAMILY, SERIES
+from ddobench.report.columns import CELL, SERIES, STUDY
 
 MINUS = "\u2212"
 DASH = "\u2013"
@@ -27,14 +27,14 @@ def to_csv(table: pd.DataFrame) -> str:
 
 
 def score_markdown(scores: pd.DataFrame, notes: Iterable[str]) -> str:
-    """Spell the scores for people, one heading per task, variant, n and budget."""
+    """Spell the scores for people, one heading per task, variant and budget."""
     parts = ["# Scores\n", *(f"{_escape(note)}\n" for note in notes)]
-    header = ["d", "method", "regret", "IQM", "median", "value (sd)", "invalid", "seeds"]
-    for _, family in scores.groupby(FAMILY, sort=True):
-        first = family.iloc[0]
-        parts.append(f"## {_escape(family_title(first))}\n")
+    header = ["n", "d", "method", "regret", "IQM", "median", "value (sd)", "invalid", "seeds"]
+    for _, study in scores.groupby(STUDY, sort=True):
+        parts.append(f"## {_escape(name_runs(study.iloc[0]))}\n")
         rows = [
             [
+                str(row["n"]),
                 str(row["d"]),
                 str(row["label"]),
                 format_estimate(row["regret_mean"], row["regret_low"], row["regret_high"]),
@@ -44,14 +44,14 @@ def score_markdown(scores: pd.DataFrame, notes: Iterable[str]) -> str:
                 format_percent(row["invalid"]),
                 describe_counts(row),
             ]
-            for row in family.to_dict("records")
+            for row in study.to_dict("records")
         ]
         parts.append(_markdown_table(header, rows))
     return "\n".join(parts)
 
 
 def _markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    rule = ["---:", ":---", *["---:"] * (len(header) - 3), ":---"]
+    rule = ["---:", "---:", ":---", *["---:"] * (len(header) - 4), ":---"]
     lines = [header, rule, *([_escape(cell) for cell in row] for row in rows)]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
@@ -63,12 +63,11 @@ def _escape(text: str) -> str:
     return " ".join(text.split())
 
 
-def family_title(row: "pd.Series[Any]") -> str:
-    """Name the family a row belongs to."""
+def name_runs(row: "pd.Series[Any]", *sizes: str) -> str:
+    """Name the runs that share a row's task, variant and budget, and these of its sizes."""
     budget = "" if row["budget"] in ("", "full") else f"budget {row['budget']}"
-    return ", ".join(
-        filter(None, [f"{row['task']}", str(row["task_variant"]), f"n = {row['n']}", budget])
-    )
+    shared = [f"{size} = {row[size]}" for size in sizes]
+    return ", ".join(filter(None, [f"{row['task']}", str(row["task_variant"]), *shared, budget]))
 
 
 def describe_counts(row: Mapping[Hashable, Any]) -> str:

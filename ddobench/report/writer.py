@@ -12,8 +12,10 @@ import yaml
 from ddobench import store
 from ddobench.errors import UsageError
 from ddobench.report.evidence import FILTERS, Evidence
-from ddobench.report.figures import FORMATS, Figure, draw_all
+from ddobench.report.figures import FORMATS, Figure
 from ddobench.report.files import write_atomically
+from ddobench.report.gallery import draw_all
+from ddobench.report.manifest import clear_stale
 from ddobench.report.origins import find_origins
 from ddobench.report.page import FIRST_SWEEP, INTERVAL_NOTE, Contents, render_page
 from ddobench.report.styles import explain_privileges
@@ -52,7 +54,7 @@ def write_report(
     if unknown:
         raise UsageError(f"a filter must be one of {', '.join(FILTERS)}, got {unknown[0]!r}")
     stored = store.load(source)
-    evidence = Evidence.of(stored, filters)
+    evidence = Evidence.of(stored, filters, store.load_portraits(source))
     scores, problems = evidence.scores, problem_table(evidence.runs)
     drawn = draw_all(evidence)
     figures = [item for item in drawn if isinstance(item, Figure)]
@@ -71,15 +73,20 @@ def write_report(
             command=_report_command(source, target, filters or {}),
         )
     )
-    contents: dict[Path, bytes | str] = {
-        **{target / "figures" / f"{name}.{end}": data for (name, end), data in rendered.items()},
+    texts = {
         **{target / "figures" / f"{item.name}.csv": to_csv(item.data) for item in figures},
         target / "tables" / "scores.csv": to_csv(scores),
         target / "tables" / "scores.md": score_markdown(scores, notes),
         target / "tables" / "problems.csv": to_csv(problems),
         target / "index.html": page,  # last: it speaks of the others
     }
-    files = tuple(write_atomically(path, content) for path, content in contents.items())
+    contents = {
+        **{target / "figures" / f"{name}.{end}": data for (name, end), data in rendered.items()},
+        **{path: text.encode("utf-8") for path, text in texts.items()},
+    }
+    for path, content in contents.items():
+        write_atomically(path, content)
+    files = (*contents, clear_stale(target, contents))
     message = f"{_from_here(target / 'index.html')}: {_summary(evidence, len(stored), figures)}"
     return Written(target / "index.html", files, message)
 

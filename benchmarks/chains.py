@@ -1,0 +1,57 @@
+"""The raw-space methods on chains at N=2000, 5 seeds, beside what they are known to do.
+
+Values in standard deviations of the visible data: the top 128 of 1024 designs, ranked by the truth
+(best along the ascent) and by the method itself (at its end).
+
+Run: python benchmarks/chains.py [--results FOLDER]
+"""
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+import pandas as pd
+
+import ddobench
+from ddobench.provenance import describe_machine
+
+METHODS = ["random", "naive", "linear", "ga", "rwr", "coms"]
+COLUMNS = ["best_oracle", "final_model", "invalid_final", "optimum", "seconds_fit"]
+
+
+def main() -> int:
+    """Run what is not stored, print the table, and tell whether the directions are right."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--results", type=Path, help="keep the runs here, and use those there are")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        runs = ddobench.run(
+            method=METHODS,
+            task="chain",
+            d=[11, 41],
+            n=2000,
+            seed="0-4",
+            results_dir=options.results or folder,
+        )
+    means = runs.groupby(["d", "method"])[COLUMNS].mean().loc[[11, 41]]
+    order = pd.MultiIndex.from_product([[11, 41], METHODS], names=["d", "method"])
+    print(describe_machine()["cpu"])
+    print(means.reindex(order).round(2).to_string())
+
+    invalid = means["invalid_final"][41]
+    promises = {
+        "ga at d=41: 90 % invalid or more": invalid["ga"] >= 0.9,
+        "rwr at d=41: 90 % invalid or more": invalid["rwr"] >= 0.9,
+        "coms at d=41: less than 60 % invalid": invalid["coms"] < 0.6,
+        "ga at d=11: a standard deviation above its start": (
+            means["best_oracle"][11]["ga"] > means["best_oracle"][11]["random"] + 1
+        ),
+    }
+    for promise, kept in promises.items():
+        print(f"{'yes' if kept else 'NO':<4}{promise}")
+    return 0 if all(promises.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,103 @@
+"""Ten seeds in one batch beside ten single-seed processes of a plain PyTorch loop, same steps.
+
+Compares CPU seconds, all on one thread: of the training alone at two widths, and of the whole
+command with its start-up, data, optimum, ascent and storing.
+
+Run: python benchmarks/seeds.py [--seeds 10] [--steps 500]
+"""
+
+import argparse
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import torch
+
+from ddobench.ascent import Ascent
+from ddobench.baselines.ga import GA
+from ddobench.provenance import describe_machine
+from ddobench.streams import Streams
+from ddobench.tasks.rbf import RBF
+from ddobench.training import Training
+
+ONE_THREAD = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+LIMITS = {256: 1.3, 64: 2.5}
+LIMIT_COMMAND = 3.0
+
+
+def children_seconds() -> float:
+    """Return the CPU seconds of all finished child processes so far."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def measure_processes(width: int, seeds: int, steps: int) -> tuple[float, float]:
+    """Return the CPU seconds of training and of everything, over one process per seed."""
+    script = Path(__file__).with_name("plain_loop.py")
+    before, training = children_seconds(), 0.0
+    for seed in range(seeds):
+        command = [sys.executable, str(script), str(seed), str(width), str(steps)]
+        answer = subprocess.run(command, capture_output=True, text=True, check=True, env=ONE_THREAD)
+        training += float(answer.stdout)
+    return training, children_seconds() - before
+
+
+def measure_batch(width: int, seeds: int, steps: int) -> float:
+    """Return the CPU seconds of training all seeds together, as the method does it."""
+    data = RBF(d=41, n=2000, family="chain", map="orthogonal").problem(range(seeds)).data
+    best = float("inf")
+    for _ in range(3):
+        method = GA(training=Training(steps=steps), ascent=Ascent(), width=width, device="cpu")
+        began = time.process_time()
+        method.fit(data, Streams(range(seeds), "method"))
+        best = min(best, time.process_time() - began)
+    return best
+
+
+def measure_command(seeds: int, steps: int) -> float:
+    """Return the CPU seconds of the sweep a user would type."""
+    before = children_seconds()
+    with tempfile.TemporaryDirectory() as folder:
+        command = [
+            sys.executable, "-m", "ddobench", "method=ga", "task=chain", "d=41", "n=2000",
+            f"method.training.steps={steps}", "device=cpu", f"results_dir={folder}",
+            "-m", f"seed=0-{seeds - 1}",
+        ]  # fmt: skip
+        subprocess.run(command, capture_output=True, check=True, env=ONE_THREAD)
+    return children_seconds() - before
+
+
+def main() -> int:
+    """Measure, print the table, and tell whether the limits are kept."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--steps", type=int, default=500)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    print(f"{describe_machine()['cpu']}, 1 thread, torch {torch.__version__}, CPU seconds")
+    print(f"{options.seeds} seeds of ga on chain d=41, N=2000, {options.steps} steps")
+    print(f"{'':<24}{'processes':>12}{'one batch':>12}{'ratio':>8}")
+    met, whole = True, 0.0
+    for width, limit in LIMITS.items():
+        plain, everything = measure_processes(width, options.seeds, options.steps)
+        stacked = measure_batch(width, options.seeds, options.steps)
+        whole = whole or everything  # of the first width, the one of the command
+        met &= report(f"training, width {width}", plain, stacked, limit)
+    met &= report(
+        "whole command", whole, measure_command(options.seeds, options.steps), LIMIT_COMMAND
+    )
+    return 0 if met else 1
+
+
+def report(name: str, plain: float, ours: float, limit: float) -> bool:
+    """Print a line and tell whether its limit is kept."""
+    print(f"{name:<24}{plain:>12.2f}{ours:>12.2f}{plain / ours:>7.1f}x   limit {limit}")
+    return plain / ours >= limit
+
+
+if __name__ == "__main__":
+    sys.exit(main())
