@@ -90,10 +90,11 @@ def climb(model: Quadric, starts: Values) -> Values:
     x = starts.copy()
     rows = np.arange(len(x))
     field = model.linear + x @ model.pairs  # (K, d) gain of switching a bit from 0 to 1
+    worthwhile = 1e-9 * max(np.abs(model.linear).max(), np.abs(model.pairs).max(), 1e-300)
     while True:
         gains = (1 - 2 * x) * field
         bit = gains.argmax(axis=1)
-        better = gains[rows, bit] > 1e-9
+        better = gains[rows, bit] > worthwhile
         if not better.any():
             return x
         moved, bits = rows[better], bit[better]

@@ -21,7 +21,10 @@ def main() -> None:
     if any(word in _HELP for word in sys.argv[1:]):
         from ddobench.help import print_help
 
-        _use_plugins(sys.argv[1:])
+        try:
+            _use_plugins(sys.argv[1:])
+        except UsageError as error:
+            _complain(str(error))
         print_help()
         return
 

@@ -144,7 +144,13 @@ def run_seeds(
     stacked = [*seeds, *seeds] if alone else list(seeds)
     problem = task.problem(stacked)
     references = _references(problem)
-    provenance = {**describe_machine(), "batch": len(seeds)}
+    provenance = {
+        **describe_machine(),
+        "device": spec.device,
+        "dtype": "float64 data and oracle, float32 networks",
+        "seeds_per_job": spec.seeds_per_job,
+        "batch": len(seeds),
+    }
     privileges = method.privileges(problem.data.space)
     base = {**base, "privileges": ",".join(sorted(privileges))}
     data = problem.visible_to(privileges)
@@ -162,7 +168,7 @@ def run_seeds(
 
     starts = _starts(task, data, stacked, spec.config["budget"]["designs"])
     began = time.perf_counter()
-    method.fit(data, Streams(stacked, "method"))
+    method.fit(data, Streams(stacked, "method/fit"))
     fitted = time.perf_counter()
     trajectory = collect(method, starts, Streams(stacked, "method/propose"))
     proposed = time.perf_counter()

@@ -1,6 +1,7 @@
 """The text of `--help`: how to say it, and what there is to say."""
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from ddobench import registry
@@ -47,7 +48,7 @@ def print_help() -> None:
 def _print_pairs(console: Console, title: str, pairs: dict[str, str]) -> None:
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 2))
     for name, text in pairs.items():
-        table.add_row(name, text)
+        table.add_row(escape(name), escape(text))
     console.print(f"[bold]{title}[/]")
     console.print(table)
     console.print()

@@ -27,6 +27,7 @@ class Specification:
     d: int
     n: int
     device: str
+    seeds_per_job: int
     config: dict[str, Any]  # resolved: task, method, budget
     task_variant: str
     method_variant: str
@@ -64,6 +65,7 @@ def specify(cfg: DictConfig, choices: Mapping[str, Any]) -> Specification:
         d=cfg.d,
         n=cfg.n,
         device=cfg.device,
+        seeds_per_job=cfg.seeds_per_job,
         config=config,
         task_variant=_variant(config["task"], "task", str(choices["task"])),
         method_variant=_variant(config["method"], "method", str(choices["method"])),

@@ -6,6 +6,7 @@ gets `seed='0-9,20-24'` with at most `seeds_per_job` seeds.
 
 import copy
 import itertools
+import shlex
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -190,6 +191,6 @@ def _summary(outcome: "Outcome", seconds: float, store: "Store") -> str:
         parts.append(f"{outcome.failed} failed (the same command tries them again)")
     report = "python -m ddobench.report"
     if store.folder != Path(DEFAULT_RESULTS):
-        report += f" results_dir={store.folder}"
+        report += f" results_dir={shlex.quote(str(store.folder))}"
     where = f"in {seconds:.1f} s; results are in {store.folder}"
     return f"{', '.join(parts)} {where}, see them with: {report}"

@@ -91,6 +91,7 @@ def specify_fake(
         d=d,
         n=n,
         device="cpu",
+        seeds_per_job=50,
         config=config,
         task_variant="",
         method_variant="",
