@@ -40,6 +40,8 @@ smoke: setup ## a sweep through the command line, twice: the second must find no
 
 paper: setup ## the published sweeps (resumable) and their report in results/paper
 	$(BIN)/python -m ddobench -m experiment=regret
+	$(BIN)/python -m ddobench -m experiment=signs
+	$(BIN)/python -m ddobench -m experiment=peak
 	$(BIN)/python -m ddobench.report report_dir=results/paper
 
 bench: setup ## every benchmark; each prints its numbers beside its limits

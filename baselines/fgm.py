@@ -34,7 +34,7 @@ from ddobench.cliques import CliqueMLP
 from ddobench.contracts import Dataset, Insight, Method, Privilege, Proposal, Space
 from ddobench.devices import pick_device
 from ddobench.discovery import Clues, Discovered, Discovery
-from ddobench.errors import check_whole
+from ddobench.errors import UsageError, check_whole
 from ddobench.latents import Latent
 from ddobench.standardisation import Standardiser
 from ddobench.streams import Streams
@@ -60,6 +60,10 @@ class FGM(Method):
     device: str = "auto"
 
     def __post_init__(self) -> None:
+        for name, kind in (("latent", Latent), ("axes", Axes), ("graph", Discovery)):
+            stage = getattr(self, name)
+            if not isinstance(stage, kind):
+                raise UsageError(f"method.{name} must be a stage, got {stage!r}; write {name}=NAME")
         check_whole("method.width", self.width, 1)
         check_whole("method.depth", self.depth, 1)
         check_whole("method.ensemble", self.ensemble, 1)

@@ -17,7 +17,7 @@ def explain(error: BaseException, config_name: str = "run") -> str | None:
         return str(error)
     text = str(error)
     if isinstance(error, ValueError) and text.startswith("Config group override must be"):
-        return "task, method, budget and experiment take a name; --help lists those there are"
+        return "a group such as task or method takes a name; --help lists those there are"
     if not isinstance(error, HydraException | OmegaConfBaseException):
         return None
     for pattern, say in _PATTERNS:

@@ -10,9 +10,12 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from ddobench.contracts import Dataset, Method, Problem, Task
+from ddobench.inspection import ROWS as INSPECTED_ROWS
+from ddobench.inspection import inspect
 from ddobench.progress import active, track
 from ddobench.provenance import command_line, describe_machine
 from ddobench.records import Portrait, Record, Trajectory
@@ -63,6 +66,7 @@ def execute(spec: Specification, seeds: Sequence[int], store: Store) -> Outcome:
         batch = missing[start : start + size]
         active().begin(f"{spec.title} seed {spell_compactly(batch)}")
         _, fresh = spec.build()
+        fresh.memory = store.memory(digest({"task": spec.config["task"]}))
         outcome = _run_batch(spec, task, fresh, batch, store, place)
         active().finish(outcome.runs)
         total += outcome
@@ -183,7 +187,7 @@ def run_seeds(
         "seconds_evaluate": (evaluated - proposed) * share,
     }
     failures = method.failures()
-    diagnostics = method.diagnostics()
+    diagnostics = _diagnose(method, problem)
     records = []
     for i, seed in enumerate(seeds):
         record = _record_one(trajectory, values, measured, i, spec, references[i], task)
@@ -199,10 +203,27 @@ def run_seeds(
                 values=record.values,
                 predictions=record.predictions,
                 designs=record.designs,
-                diagnostics=dict(diagnostics[i]) if diagnostics else {},
+                diagnostics={**diagnostics[i], **_overestimation(record.curves)},
             )
         )
     return records
+
+
+def _diagnose(method: Method, problem: Problem) -> list[dict[str, Any]]:
+    """Return what each seed of a method has to say of itself, and what the harness makes of it."""
+    seeds = len(problem.data.x)
+    told = [dict(one) for one in method.diagnostics()] or [{} for _ in range(seeds)]
+    insight = method.insight(problem.data.x[:, :INSPECTED_ROWS])
+    if insight is not None:
+        for report, found in zip(told, inspect(insight, problem, problem.evaluate), strict=True):
+            report |= found
+    return told
+
+
+def _overestimation(curves: Mapping[str, NDArray[np.float64]]) -> dict[str, list[float]]:
+    """Return by how many standard deviations the designs a method ranks first fall short."""
+    excess = curves["predicted"] - curves["value_model"]  # (T,)
+    return {} if np.isnan(excess).all() else {"overestimation": excess.tolist()}
 
 
 def collect(method: Method, starts: Tensor, rng: Streams) -> Trajectory:
@@ -326,6 +347,7 @@ def _base_row(spec: Specification) -> dict[str, Any]:
         "task_variant": spec.task_variant,
         "method": spec.method,
         "method_variant": spec.method_variant,
+        **spec.stages,
         "d": spec.d,
         "n": spec.n,
         "budget": spec.budget,

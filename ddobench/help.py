@@ -15,8 +15,17 @@ USAGE = """\
   python -m ddobench -m experiment=regret                          a published figure
   python -m ddobench.report                                        figures, tables and a page
 """
+GROUPS = {
+    "Tasks": "task",
+    "Methods": "method",
+    "Latents": "latent",
+    "Axes": "axes",
+    "Graphs": "graph",
+    "Experiments": "experiment",
+}
 KEYS = {
-    "task, method, experiment": "one of those below",
+    "task, method, experiment": "one of those above",
+    "latent, axes, graph": "stages of fgm and vae_ga, one of those above",
     "d, n": "design dimensions and visible rows; each task brings its default",
     "seed": "7, 0-49 or 0-9,20-24",
     "budget": "full, small or tiny: training steps and numbers of designs",
@@ -25,6 +34,7 @@ KEYS = {
     "seeds_per_job": "how many seeds are stacked into one job of a sweep (50)",
     "plan": "true: say what a sweep would run, and stop",
     "task.KEY, method.KEY": "any parameter of the task or the method; --cfg job lists them",
+    "latent.KEY, graph.KEY": "any parameter of such a stage",
 }
 OPTIONS = {
     "-m": "sweep: every key may have several values; what is stored already is skipped",
@@ -39,7 +49,7 @@ def print_help() -> None:
     """Print the help, with what is registered now."""
     console = Console(highlight=False)
     console.print(USAGE, soft_wrap=True)
-    for title, group in (("Tasks", "task"), ("Methods", "method"), ("Experiments", "experiment")):
+    for title, group in GROUPS.items():
         _print_pairs(console, title, {e.name: e.summary for e in registry.entries(group)})
     _print_pairs(console, "Keys", KEYS)
     _print_pairs(console, "Options", OPTIONS)

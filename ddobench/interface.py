@@ -39,7 +39,8 @@ def run(
     values = [_spellings(key, value) for key, value in axes.items()]
     with initialize_config_module(config_module="ddobench.conf", version_base="1.3"):
         specs = [
-            _specify([*filter(None, point), *map(spell, overrides)]) for point in itertools.product(*values)
+            _specify([*filter(None, point), *map(spell, overrides)])
+            for point in itertools.product(*values)
         ]
     for spec in specs:
         spec.build()

@@ -18,6 +18,10 @@ from torch import Tensor, nn
 
 from ddobench.streams import Streams
 
+# Kernels round the last few elements of a vector, those that fill no register, in another way.
+# Which seed these belong to depends on its companions, so a stack is padded to whole registers.
+LANES = 64
+
 threshold_backward = torch.ops.aten.threshold_backward.grad_input
 
 
@@ -37,7 +41,9 @@ class StackedMLP(nn.Module):
             bound = fan_in**-0.5
             draws.append((2 * rng.uniform(fan_in, fan_out) - 1) * bound)  # (S, in, out)
             draws.append((2 * rng.uniform(1, fan_out) - 1) * bound)  # (S, 1, out)
-        self.flat = torch.cat([draw.flatten() for draw in draws]).to(device)
+        total = sum(draw.numel() for draw in draws)
+        padding = torch.zeros(-total % LANES)  # unused
+        self.flat = torch.cat([*[draw.flatten() for draw in draws], padding]).to(device)
         self.flat.grad = torch.zeros_like(self.flat)
         parameters = [nn.Parameter(view) for view in _views(self.flat, draws)]
         for parameter, gradient in zip(parameters, _views(self.flat.grad, draws), strict=True):
@@ -180,6 +186,7 @@ def gradient_of(parameter: Tensor) -> Tensor:
 
 
 def _views(flat: Tensor, like: Sequence[Tensor]) -> list[Tensor]:
-    """Cut a vector into consecutive views of the given shapes."""
-    pieces = torch.split(flat, [one.numel() for one in like])
+    """Cut the beginning of a vector into consecutive views of the given shapes."""
+    sizes = [one.numel() for one in like]
+    pieces = torch.split(flat[: sum(sizes)], sizes)
     return [piece.view(one.shape) for piece, one in zip(pieces, like, strict=True)]

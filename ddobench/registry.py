@@ -69,6 +69,14 @@ def top_keys(config_name: str) -> list[str]:
     return [*groups, *(key for key in node if key not in ("defaults", "hydra"))]
 
 
+def usual_choices(config_name: str) -> dict[str, str]:
+    """Return the option of each group that a configuration takes unless told otherwise."""
+    node = _read(resources.files("ddobench.conf").joinpath(f"{config_name}.yaml"))
+    items = [item for item in node.get("defaults", []) if isinstance(item, dict)]
+    pairs = [pair for item in items for pair in item.items()]
+    return {group: str(choice) for group, choice in pairs if not group.startswith("override ")}
+
+
 def announced() -> dict[str, str]:
     """Return the configuration packages that installed distributions announce, by name."""
     return {point.name: point.value for point in metadata.entry_points(group=ENTRY_POINTS)}

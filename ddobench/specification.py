@@ -2,8 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -32,6 +32,7 @@ class Specification:
     task_variant: str
     method_variant: str
     digest: str
+    stages: dict[str, str] = field(default_factory=dict)  # option of each stage of the method
 
     @property
     def title(self) -> str:
@@ -58,18 +59,26 @@ def specify(cfg: DictConfig, choices: Mapping[str, Any]) -> Specification:
     config = {key: _resolve(cfg, key) for key in ("task", "method", "budget")}
     for key in ("designs", "top"):
         check_whole(f"budget.{key}", config["budget"].get(key), 1)
+    task, method = str(choices["task"]), str(choices["method"])
+    stages = _stages(choices)
     return Specification(
-        task=str(choices["task"]),
-        method=str(choices["method"]),
+        task=task,
+        method=method,
         budget=str(choices["budget"]),
         d=cfg.d,
         n=cfg.n,
         device=cfg.device,
         seeds_per_job=cfg.seeds_per_job,
         config=config,
-        task_variant=_variant(config["task"], "task", str(choices["task"])),
-        method_variant=_variant(config["method"], "method", str(choices["method"])),
+        task_variant=" ".join(_departures(config["task"], _written(cfg, "task", task))),
+        method_variant=" ".join(
+            [
+                *_stage_variant(cfg, config["method"], stages),
+                *_departures(config["method"], _written(cfg, "method", method)),
+            ]
+        ),
         digest=digest(config),
+        stages=stages,
     )
 
 
@@ -103,24 +112,61 @@ def _canonical(value: Any) -> Any:
     return value
 
 
-def _variant(config: Mapping[str, Any], group: str, choice: str) -> str:
-    """Spell where a configuration departs from the group file it came from."""
-    defaults = _defaults(group, choice)
-    return " ".join(
-        f"{name}={value}"
-        for name, value in config.items()
-        if name in defaults and _canonical(defaults[name]) != _canonical(value)
-    )
+def _stages(choices: Mapping[str, Any]) -> dict[str, str]:
+    """Return the options taken of the groups that the method's file refers to by name."""
+    written = _read("method", str(choices["method"]))
+    return {
+        name: str(choices[name])
+        for name, value in written.items()
+        if name in choices and value == f"${{{name}}}"
+    }
+
+
+def _stage_variant(
+    cfg: DictConfig, method: Mapping[str, Any], stages: Mapping[str, str]
+) -> Iterator[str]:
+    """Spell the stages of a method that are not the usual ones."""
+    usual = _usual_choices()
+    for name, choice in stages.items():
+        if choice != usual[name]:
+            yield f"{name}={choice}"
+        if isinstance(method[name], Mapping):
+            yield from _departures(method[name], _written(cfg, name, choice), f"{name}.")
+
+
+def _departures(
+    config: Mapping[str, Any], written: Mapping[str, Any], prefix: str = ""
+) -> Iterator[str]:
+    """Spell where a configuration departs from what is written in its file."""
+    for name, value in config.items():
+        if name not in written or name in _IRRELEVANT:
+            continue
+        if isinstance(value, Mapping) and isinstance(written[name], Mapping):
+            yield from _departures(value, written[name], f"{prefix}{name}.")
+        elif _canonical(value) != _canonical(written[name]):
+            yield f"{prefix}{name}={value}"
+
+
+def _written(cfg: DictConfig, group: str, choice: str) -> dict[str, Any]:
+    """Return a group file, with what it computes from other keys as these are now."""
+    node = OmegaConf.create(_read(group, choice), parent=cfg)
+    return {str(name): value for name, value in _plain(node).items()}
+
+
+def _plain(node: DictConfig) -> dict[Any, Any]:
+    container = OmegaConf.to_container(node, resolve=True)
+    return container if isinstance(container, dict) else {}
 
 
 @cache
-def _defaults(group: str, choice: str) -> dict[str, Any]:
-    """Return the literal values of a group file; what it computes from other keys is left out."""
+def _read(group: str, choice: str) -> dict[str, Any]:
     from ddobench.registry import read_choice
 
-    node = read_choice(group, choice)
-    return {
-        name: value
-        for name, value in node.items()
-        if not isinstance(value, Mapping) and not (isinstance(value, str) and "${" in value)
-    }
+    return read_choice(group, choice)
+
+
+@cache
+def _usual_choices() -> dict[str, str]:
+    from ddobench.registry import usual_choices
+
+    return usual_choices("run")

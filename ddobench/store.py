@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 
 from ddobench.errors import UsageError
 from ddobench.files import write_whole
+from ddobench.memory import Memory
 from ddobench.records import Portrait, Record
 
 log = logging.getLogger(__name__)
@@ -103,6 +104,10 @@ class Store:
         text = json.dumps({"row": row, "trace": trace}, indent=2, default=str)
         write_whole(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
         return path
+
+    def memory(self, task: str) -> Memory:
+        """Return what methods of a task (named by its digest) share between runs."""
+        return Memory(self.folder / ".memory", task)
 
     def portrait(self, task: str, digest: str) -> Path:
         """Return the file that shows what a task looks like, one for each configuration of it."""

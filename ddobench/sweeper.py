@@ -70,7 +70,19 @@ class PointLoader:
 
 
 class SeedSweeper(BasicSweeper):
-    """Launches one job per point and `seeds_per_job` missing seeds."""
+    """Launches one job per point and `seeds_per_job` missing seeds.
+
+    With `cases`, a list of further `params`, a sweep is the union of one product for each of them.
+    """
+
+    def __init__(
+        self,
+        max_batch_size: int | None,
+        params: dict[str, str] | None = None,
+        cases: Sequence[dict[str, str]] | None = None,
+    ) -> None:
+        super().__init__(max_batch_size, params)
+        self.cases = cases or [{}]
 
     def setup(
         self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig
@@ -117,17 +129,27 @@ class SeedSweeper(BasicSweeper):
         return [returns]
 
     def _points(self, arguments: list[str], store: "Store") -> list[Point]:
-        """Compose and check every point before anything is launched."""
+        """Compose and check every point before anything is launched; equal ones count once."""
+        points: dict[tuple[str, tuple[int, ...]], Point] = {}
+        for case in self.cases:
+            words = [f"{key}={value}" for key, value in case.items()]
+            for point in self._product([*self._parse_config(), *words, *arguments], store):
+                points.setdefault((point.spec.digest, point.seeds), point)
+        return list(points.values())
+
+    def _product(self, words: list[str], store: "Store") -> list[Point]:
+        """Return every combination of the values that the words give to their keys."""
         from ddobench.specification import specify
 
         assert self.config is not None
-        typed = [spell(word) for word in [*self._parse_config(), *arguments]]
+        typed = [spell(word) for word in words]
         parser = OverridesParser.create(config_loader=cast(ConfigLoader, self.loader))
         overrides = parser.parse_overrides(typed)
         swept = _sweep_values(overrides)
         seeds = [word.partition("=")[2] for word in swept.pop("seed", [])]
         lone = all(not o.is_sweep_override() for o in overrides if o.key_or_group != "seed")
-        if lone and not self.params:  # then Hydra has composed the only point already
+        if lone and not self.params and not any(self.cases):
+            # Hydra has composed the only point already.
             self.loader.points[tuple(words[0] for words in swept.values())] = self.config
         points = []
         for combination in itertools.product(*swept.values()):

@@ -59,7 +59,13 @@ class Quadratic(Task):
             title=f"Toy quadratic on a cycle of {self.d} bits",
             formula="f(x) = Σ sᵢ xᵢ xᵢ₊₁ around the cycle, x ∈ {0,1}^d"
             + (", sᵢ = 1" if self.signs == "ones" else ", sᵢ = ±1 at random"),
-            text=f"{self.n} uniform designs are visible; regret is optimum - f(x̂) in raw units.",
+            text=f"{self.n} uniform designs are visible"
+            + (
+                f", their values with noise of standard deviation {self.noise}"
+                if self.noise
+                else ""
+            )
+            + "; regret is the optimum minus f(x̂), in raw units.",
         )
 
     def _draw(self, rng: Streams) -> QuadraticProblem:

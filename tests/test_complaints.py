@@ -41,10 +41,8 @@ def error_of(*overrides: str) -> Exception:
         ("d=4,5", "d=4,5 is a sweep; add -m to run it"),
         ("d=range(4,6)", "d=range(4,6) is a sweep; add -m to run it"),
         ("d=[1", "'[1' cannot be read as a value; close its brackets and quotes"),
-        (
-            "method=3",
-            "task, method, budget and experiment take a name; --help lists those there are",
-        ),
+        ("method=3", "a group such as task or method takes a name; --help lists those there are"),
+        ("graph=3", "a group such as task or method takes a name; --help lists those there are"),
         (
             "method=[fgm,naive]",
             "method takes one name, or several with -m, as in method=a,b; --help lists them",

@@ -1,9 +1,11 @@
 """Promises of the report, on stores of synthetic runs written by the real store."""
 
+import os
 import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
+from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -11,15 +13,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.text import Text
+from matplotlib.offsetbox import AnnotationBbox
 
 from ddobench.errors import UsageError
 from ddobench.records import Record
-from ddobench.report import write_report
+from ddobench.report import Written, write_report
 from ddobench.report.__main__ import spell_filter
 from ddobench.report.evidence import Evidence
-from ddobench.report.figures import Absence, Figure, draw_all, regret_by_dimension
+from ddobench.report.figures import Absence, Figure
+from ddobench.report.files import write_atomically
+from ddobench.report.gallery import draw_all
 from ddobench.report.labels import spread
+from ddobench.report.manifest import clear_stale
+from ddobench.report.origins import find_origins
+from ddobench.report.regret import regret_by_dimension, regret_by_rows
 from ddobench.report.scores import leaderboard
 from ddobench.report.styles import assign_styles
 from ddobench.report.tables import format_estimate, format_number, format_percent, format_ranges
@@ -77,32 +84,34 @@ def evidence_of(rows: list[Row]) -> Evidence:
     return Evidence.of(pd.DataFrame(rows))
 
 
+def store_rows(folder: Path, rows: list[Row]) -> Path:
+    """Write rows into a store, with the provenance of a run each."""
+    folder.mkdir(exist_ok=True)
+    store = Store(folder)
+    for row in rows:
+        place = store.place("task", "method", row["d"], row["n"], row["digest"])
+        if row["status"] == "failed":
+            store.write_failure(place, row, "Traceback")
+        else:
+            curves = {"iteration": np.zeros(1), "value_model": np.zeros(1)}
+            store.write(place, Record(row=row, provenance=PROVENANCE, curves=curves))
+    return folder
+
+
 Fill = Callable[[list[Row]], Path]
 
 
 @pytest.fixture
 def fill(tmp_path: Path) -> Fill:
     """Return a function that stores rows and returns the folder."""
+    return lambda rows: store_rows(tmp_path / "runs", rows)
 
-    def store_rows(rows: list[Row]) -> Path:
-        folder = tmp_path / "runs"
-        folder.mkdir(exist_ok=True)
-        store = Store(folder)
-        for row in rows:
-            place = store.place("task", "method", row["d"], row["n"], row["digest"])
-            if row["status"] == "failed":
-                store.write_failure(place, row, "Traceback")
-            else:
-                curves = {"iteration": np.zeros(1), "value_model": np.zeros(1)}
-                provenance = {
-                    "python": "3.11",
-                    "packages": {"torch": "2.13.0"},
-                    "revision": "a" * 40,
-                }
-                store.write(place, Record(row=row, provenance=provenance, curves=curves))
-        return folder
 
-    return store_rows
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Written:
+    """Return the report of a small sweep, written once for all tests that only read it."""
+    folder = tmp_path_factory.mktemp("plain")
+    return write_report(store_rows(folder / "runs", sweep()), folder / "report")
 
 
 class Page(HTMLParser):
@@ -128,49 +137,47 @@ def open_page(path: Path) -> Page:
     return Page(path.read_text(encoding="utf-8"))
 
 
-def test_a_report_has_every_promised_file_and_nothing_half_written(
-    fill: Fill, tmp_path: Path
-) -> None:
-    written = write_report(fill(sweep()), tmp_path / "report")
-    names = {str(path.relative_to(tmp_path / "report")) for path in written.files}
-    figure = "figures/regret-quadratic-n100"
+def test_a_report_has_every_promised_file_and_nothing_half_written(plain: Written) -> None:
+    report = plain.page.parent
+    names = {str(path.relative_to(report)) for path in plain.files}
+    figures = ("figures/regret-quadratic-n100", "figures/landmarks-quadratic-n100")
     assert names == {
-        "index.html", "tables/scores.csv", "tables/scores.md", "tables/problems.csv",
-        *(f"{figure}.{end}" for end in ("png", "pdf", "svg", "csv")),
+        "index.html", "manifest.json", "tables/scores.csv", "tables/scores.md",
+        "tables/problems.csv",
+        *(f"{figure}.{end}" for figure in figures for end in ("png", "pdf", "svg", "csv")),
     }  # fmt: skip
-    on_disk = {path for path in (tmp_path / "report").rglob("*") if path.is_file()}
-    assert on_disk == set(written.files)
-    assert (tmp_path / "report" / f"{figure}.png").read_bytes().startswith(b"\x89PNG")
-    assert (tmp_path / "report" / f"{figure}.pdf").read_bytes().startswith(b"%PDF")
+    on_disk = {path for path in report.rglob("*") if path.is_file()}
+    assert on_disk == set(plain.files)
+    assert (report / f"{figures[0]}.png").read_bytes().startswith(b"\x89PNG")
+    assert (report / f"{figures[0]}.pdf").read_bytes().startswith(b"%PDF")
 
 
-def test_the_same_runs_give_the_same_bytes(fill: Fill, tmp_path: Path) -> None:
-    folder = fill(sweep(seeds=3))
-    first, second = (write_report(folder, tmp_path / name) for name in ("a", "b"))
-    for one, other in zip(first.files, second.files, strict=True):
-        if one != first.page:  # the page says when it was written
+def test_the_same_runs_give_the_same_bytes(plain: Written, tmp_path: Path) -> None:
+    again = write_report(plain.page.parent.parent / "runs", tmp_path / "again")
+    for one, other in zip(plain.files, again.files, strict=True):
+        if one != plain.page:  # the page says when it was written
             assert one.read_bytes() == other.read_bytes(), one.name
 
 
-def test_the_page_needs_nothing_but_itself(fill: Fill, tmp_path: Path) -> None:
-    page = open_page(write_report(fill(sweep()), tmp_path / "report").page)
+def test_the_page_needs_nothing_but_itself(plain: Written) -> None:
+    page = open_page(plain.page)
     links = [a[key] for _, a in page.tags for key in ("src", "href") if a.get(key)]
     assert not [link for link in links if re.match(r"https?:|//", link or "")]
     relative = {link for link in links if link and not link.startswith(("#", "data:"))}
     assert relative
-    assert all((tmp_path / "report" / link).is_file() for link in relative)
+    assert all((plain.page.parent / link).is_file() for link in relative)
     ids = [a["id"] for _, a in page.tags if a.get("id")]
     assert len(ids) == len(set(ids))
     anchors = {link[1:] for link in links if link and link.startswith("#")}
     assert anchors <= set(ids)
 
 
-def test_the_page_says_what_was_run_and_how_to_repeat_it(fill: Fill, tmp_path: Path) -> None:
-    page = open_page(write_report(fill(sweep()), tmp_path / "report").page)
+def test_the_page_says_what_was_run_and_how_to_repeat_it(plain: Written) -> None:
+    page = open_page(plain.page)
     for text in (
         "72 finished, 0 declined, 0 failed", "torch 2.13.0", "aaaaaaaaaaaa", "FGM†",
         "† knows the true graph", "python -m ddobench method=naive", "python -m ddobench.report",
-        "None: every run finished", "proves little by itself",
+        "None: every run finished", "proves little by itself", "experiment=peak",
     ):  # fmt: skip
         assert text in page.text, text
 
@@ -179,7 +186,7 @@ def test_markup_in_any_stored_text_stays_text(fill: Fill, tmp_path: Path) -> Non
     hostile = dict.fromkeys(
         ("task", "task_variant", "method", "method_variant", "label", "command", "color"), SCRIPT
     )
-    rows = sweep(methods=["fgm"], seeds=2) + [
+    rows = [
         run_row(d=d, seed=seed, budget=SCRIPT, privileges=SCRIPT, digest=f"h{d}", **hostile)
         for d in (10, 20)
         for seed in (0, 1)
@@ -198,9 +205,9 @@ def test_markup_in_any_stored_text_stays_text(fill: Fill, tmp_path: Path) -> Non
 
 def test_a_label_with_dollar_signs_is_not_taken_for_mathematics() -> None:
     rows = sweep(methods=["fgm"], seeds=2, label=r"$\frac{", task_variant=r"price=$\oops")
-    (figure,) = draw_all(evidence_of(rows))
-    assert isinstance(figure, Figure)
-    assert figure.render("svg")
+    figures = [item for item in draw_all(evidence_of(rows)) if isinstance(item, Figure)]
+    assert len(figures) == 2
+    assert all(figure.render("svg") for figure in figures)
 
 
 def test_a_figure_draws_the_numbers_it_returns() -> None:
@@ -231,7 +238,11 @@ def test_a_curve_at_zero_is_inside_the_axes_and_every_label_on_the_page() -> Non
     assert outer.y0 >= 0
     assert outer.x1 <= width
     assert outer.y1 <= height
-    boxes = [Text.get_window_extent(text) for text in axes.texts]  # without the leader lines
+    boxes = [
+        label.offsetbox.get_window_extent()  # without the leader lines
+        for label in axes.artists
+        if isinstance(label, AnnotationBbox)
+    ]
     inside = axes.get_window_extent()
     assert len(boxes) == 4
     assert all(box.x0 >= inside.x1 for box in boxes)
@@ -291,7 +302,7 @@ def test_look_alike_runs_of_another_configuration_are_kept_apart() -> None:
     assert (at_ten["seeds"] == 3).all()
 
 
-def test_variants_sizes_and_budgets_get_figures_of_their_own(fill: Fill, tmp_path: Path) -> None:
+def test_variants_sizes_and_budgets_get_figures_of_their_own() -> None:
     rows = [
         *sweep(seeds=2),
         *sweep(seeds=2, n=300),
@@ -299,16 +310,53 @@ def test_variants_sizes_and_budgets_get_figures_of_their_own(fill: Fill, tmp_pat
         *sweep(seeds=2, task_variant="signs:random"),
         *sweep(seeds=2, budget="tiny"),
     ]
-    for i, row in enumerate(rows):
-        row["digest"] = f"{row['digest']}-{i // 12}"
-    written = write_report(fill(rows), tmp_path / "report")
-    assert {path.name for path in written.files if path.suffix == ".svg"} == {
-        "regret-quadratic-n100.svg",
-        "regret-quadratic-n100-tiny.svg",
-        "regret-quadratic-n300.svg",
-        "regret-quadratic-signs-random-n100.svg",
-        "regret-quadratic-signs-random-n100-2.svg",
+    found = [item.name for item in draw_all(evidence_of(rows)) if isinstance(item, Figure)]
+    assert {name for name in found if name.startswith("regret")} == {
+        "regret-quadratic-n100",
+        "regret-quadratic-n100-tiny",
+        "regret-quadratic-n300",
+        "regret-quadratic-signs-random-n100",
+        "regret-quadratic-signs-random-n100-2",
+        "regret-quadratic-d40",
     }
+    assert len(found) == len(set(found))
+
+
+def peak_rows() -> list[Row]:
+    """Return runs of two variants at four numbers of rows, with a peak of one of them."""
+    return [
+        row | {"method_variant": variant, "regret_final": regret, "digest": f"{n}{variant}"}
+        for variant in ("", "ridge=1.0")
+        for n, regret in ((150, 2.0), (200, 40.0 if not variant else 1.0), (250, 0.0), (300, 0.0))
+        for row in sweep(methods=["fgm"], dimensions=[100], seeds=2, n=n)
+    ]
+
+
+def test_regret_against_visible_rows_draws_each_variant_as_a_series() -> None:
+    evidence = evidence_of(peak_rows())
+    assert list(regret_by_dimension(evidence)) == []  # neither a curve nor a complaint
+    (figure,) = regret_by_rows(evidence)
+    assert isinstance(figure, Figure)
+    assert figure.name == "regret-quadratic-d100"
+    axes = figure.drawing.axes[0]
+    assert "visible rows" in axes.get_xlabel()
+    lines = [list(np.asarray(line.get_ydata(), float)) for line in axes.get_lines()]
+    assert [2.0, 40.0, 0.0, 0.0] in lines
+    assert [2.0, 1.0, 0.0, 0.0] in lines
+
+
+def test_rows_of_very_different_number_get_a_logarithmic_axis() -> None:
+    rows = [
+        row | {"digest": f"{n}"}
+        for n in (100, 1000, 10000)
+        for row in sweep(methods=["naive"], dimensions=[10, 20], seeds=2, n=n)
+    ]
+    (figure,) = regret_by_rows(evidence_of(rows))
+    assert isinstance(figure, Figure)
+    axes = figure.drawing.axes[0]
+    assert axes.get_xscale() == "log"
+    assert list(axes.get_xticks()) == [100, 1000, 10000]
+    assert "for d = 10 as well" in figure.caption
 
 
 def test_an_existing_but_empty_store_gives_a_page_that_says_what_to_do(
@@ -332,7 +380,7 @@ def test_one_run_is_reported_without_an_interval_and_without_a_figure(
 ) -> None:
     written = write_report(fill([run_row("naive", 10)]), tmp_path / "report")
     text = open_page(written.page).text
-    assert "only d = 10 has a regret, and a curve needs two" in text
+    assert "only d = 10 has a regret, and a curve needs a second d or a second n" in text
     scores = pd.read_csv(tmp_path / "report" / "tables" / "scores.csv")
     assert scores["regret_interval"].tolist() == ["none"]
     assert scores["regret_low"].isna().all()
@@ -352,11 +400,11 @@ def test_a_store_of_nothing_but_failures_is_reported_with_reasons(
 def test_a_torn_file_is_left_out_and_the_rest_is_reported(
     fill: Fill, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    folder = fill(sweep(seeds=2))
+    folder = fill(sweep(dimensions=[10], seeds=2))
     torn = next(folder.rglob("*.parquet"))
     torn.write_bytes(torn.read_bytes()[:40])
     written = write_report(folder, tmp_path / "report")
-    assert "11 runs" in written.message
+    assert "3 runs" in written.message
     assert torn.name in caplog.text
 
 
@@ -366,7 +414,7 @@ def test_a_task_without_a_known_optimum_is_ranked_by_value() -> None:
         for row in sweep(seeds=3)
     ]
     evidence = evidence_of(rows)
-    assert draw_all(evidence) == []
+    assert list(regret_by_dimension(evidence)) == []
     board = leaderboard(evidence.scores)
     assert board["method"].tolist() == ["naive", "fgm"]
 
@@ -382,6 +430,12 @@ def test_the_leaderboard_shares_ranks_and_takes_the_largest_common_dimension() -
         "mine": True,
         "naive": False,
     }
+
+
+def test_the_leaderboard_compares_a_sweep_over_rows_at_the_most_of_them() -> None:
+    board = leaderboard(evidence_of(peak_rows()).scores)
+    assert board["n"].unique().tolist() == [300]
+    assert board["method_variant"].tolist() == ["", "ridge=1.0"]
 
 
 def test_filters_take_one_value_or_several_and_refuse_what_is_not_stored() -> None:
@@ -456,44 +510,89 @@ def test_numbers_are_spelled_for_people() -> None:
 
 
 def test_an_absence_names_a_command_that_would_help() -> None:
-    (absence,) = regret_by_dimension(evidence_of(sweep(dimensions=[20])))
+    rows = sweep(dimensions=[20], seeds=1, task_variant="signs=random d_obs=None", budget="tiny")
+    (absence,) = regret_by_dimension(evidence_of(rows))
     assert isinstance(absence, Absence)
-    assert "task=quadratic n=100 d=" in absence.remedy
+    assert absence.remedy == (
+        "python -m ddobench -m task=quadratic d=20 n=100,200,400 task.signs=random "
+        "task.d_obs=null budget=tiny method=fgm,naive seed=0-49"
+    )
 
 
-def test_the_command_line_writes_the_report_and_says_where_it_is(
+TWICE = """
+import runpy, sys
+runpy.run_module("ddobench.report", run_name="__main__")
+assert "torch" not in sys.modules
+sys.argv[-1] = "method=mine"
+runpy.run_module("ddobench.report", run_name="__main__")
+"""
+
+
+def test_the_command_line_says_where_the_report_is_or_what_is_wrong_and_never_imports_torch(
     fill: Fill, tmp_path: Path
 ) -> None:
-    fill(sweep(seeds=2))
-    command = [sys.executable, "-m", "ddobench.report", "results_dir=runs", "report_dir=out"]
-    root = Path(__file__).parent.parent
+    fill(sweep(dimensions=[10], seeds=2))
+    words = ["results_dir=runs", "report_dir=out", "seed=0-0", "method=fgm,naive"]
     done = subprocess.run(
-        [*command, "method=fgm,naive", "d=10,20"], cwd=tmp_path, capture_output=True, text=True,
-        env={"PYTHONPATH": str(root), "PATH": ""}, check=False,
+        [sys.executable, "-c", TWICE, *words], cwd=tmp_path, capture_output=True, text=True,
+        env={"PYTHONPATH": str(Path(__file__).parent.parent), "PATH": ""}, check=False,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == ["out/index.html: 8 of 12 runs, 1 figure"]
-    refused = subprocess.run(
-        [*command, "method=mine"], cwd=tmp_path, capture_output=True, text=True,
-        env={"PYTHONPATH": str(root), "PATH": ""}, check=False,
-    )  # fmt: skip
-    assert refused.returncode != 0
-    assert refused.stderr.splitlines() == [
+    assert done.stdout.splitlines() == ["out/index.html: 2 of 4 runs, 0 figures"], done.stderr
+    assert done.stderr.splitlines() == [
         "ddobench: method must be one of fgm, naive, which is what is stored, got mine"
     ]
+    assert done.returncode == 2
     assert {path.name for path in tmp_path.iterdir()} == {"runs", "out"}
-
-
-def test_a_report_never_imports_torch() -> None:
-    code = "import sys, ddobench.report; sys.exit('torch' in sys.modules)"
-    root = Path(__file__).parent.parent
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
 
 
 def test_the_report_loads_what_the_store_promises(fill: Fill) -> None:
     runs = Evidence.of(load(fill([run_row(), failed_row(seed=1)]))).runs
     assert runs["status"].tolist() == ["ok", "failed"]
     assert runs["regret_final"].isna().tolist() == [False, True]
+
+
+def test_runs_tell_when_and_by_which_revision_they_were_made(fill: Fill) -> None:
+    rows = [
+        run_row(seed=0, revision="b" * 40, finished="2024-02-03T23:59:00+00:00"),
+        run_row(seed=1, revision="c" * 40, finished="2024-03-01T01:00:00+00:00"),
+    ]
+    folder = fill(rows)
+    told = find_origins(folder, Evidence.of(load(folder)).runs)
+    assert told.stored == "2024-02-03 to 2024-03-01"
+    assert {"b" * 12, "c" * 12} <= set(told.revisions)
+
+
+def test_an_older_run_that_does_not_tell_is_dated_by_its_file(fill: Fill) -> None:
+    folder = fill([run_row()])
+    for path in folder.rglob("*.parquet"):
+        os.utime(path, (0, 0))
+    told = find_origins(folder, Evidence.of(load(folder)).runs)
+    assert told.stored == "1970-01-01"
+    assert told.revisions == ("a" * 12,)
+
+
+def test_a_report_clears_away_what_an_earlier_one_left_and_nothing_else(tmp_path: Path) -> None:
+    figures, tables = tmp_path / "figures", tmp_path / "tables"
+    ours = {figures / "old.svg": b"old", figures / "edited.svg": b"ours", tables / "a.csv": b"a"}
+    for path, content in ours.items():
+        write_atomically(path, content)
+    clear_stale(tmp_path, ours)
+    (figures / "edited.svg").write_bytes(b"theirs")
+    (figures / "notes.svg").write_bytes(b"theirs")
+    clear_stale(tmp_path, {tables / "a.csv": b"a"})
+    left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    assert left == {"figures/edited.svg", "figures/notes.svg", "tables/a.csv", "manifest.json"}
+
+
+@pytest.mark.parametrize(
+    "listed", ["no JSON", "[]", '{"../victim": "%s"}', '{"figures/../victim": "%s"}']
+)
+def test_a_strange_manifest_deletes_nothing(tmp_path: Path, listed: str) -> None:
+    victim, report = tmp_path / "victim", tmp_path / "report"
+    victim.write_bytes(b"precious")
+    (report / "figures").mkdir(parents=True)
+    (report / "victim").write_bytes(b"precious")
+    (report / "manifest.json").write_text(listed.replace("%s", sha256(b"precious").hexdigest()))
+    clear_stale(report, {})
+    assert victim.exists()
+    assert (report / "victim").exists()

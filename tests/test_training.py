@@ -67,6 +67,14 @@ def test_a_seed_does_not_depend_on_its_companions(patience: int | None) -> None:
     assert few_history.kept_step[1] == many_history.kept_step[2]
 
 
+def test_a_seed_does_not_depend_on_how_the_stack_fills_the_registers() -> None:
+    training = replace(QUICK, steps=200)
+    few, _ = train([3, 5], training)
+    for companions in (7, 9, 18):
+        many, _ = train([*range(10, 10 + companions), 3], training)
+        assert same(row_of(few, 0), row_of(many, companions))
+
+
 def test_training_equals_a_plain_loop_over_one_network() -> None:
     seeds = [1, 2]
     stack = StackedMLP((3, 16, 1), Streams(seeds, "test/weights"), CPU)

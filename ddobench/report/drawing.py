@@ -127,7 +127,7 @@ def set_sizes(axes: Axes, sizes: Sequence[int]) -> None:
     else:
         width = sizes[-1] - sizes[0]
         axes.set_xlim(sizes[0] - 0.04 * width, sizes[-1] + 0.02 * width)
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.xaxis.set_major_locator(MaxNLocator(8, steps=[1, 2, 5, 10], integer=True))
         places = np.asarray(sizes, dtype=float)
     room = 0.018 * max(len(str(size)) for size in sizes) + 0.025
     if min(b - a for a, b in pairwise(places)) >= room * (places[-1] - places[0]):

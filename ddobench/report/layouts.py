@@ -23,9 +23,17 @@ _SHELF = 12.0  # width after which separate parts begin another row
 
 def lay_out(graph: "nx.Graph[int]") -> Layout:
     """Place every node."""
-    parts = [graph.subgraph(nodes) for nodes in nx.connected_components(graph)]
+    parts = [_in_order(graph.subgraph(nodes)) for nodes in nx.connected_components(graph)]
     parts.sort(key=lambda part: (-len(part), min(part)))
     return _shelve([_lay_out_part(part) for part in parts])
+
+
+def _in_order(graph: "nx.Graph[int]") -> "nx.Graph[int]":
+    """Return the same graph, whatever the order in which it was built."""
+    ordered: nx.Graph[int] = nx.Graph()
+    ordered.add_nodes_from(sorted(graph))
+    ordered.add_edges_from(sorted((min(edge), max(edge)) for edge in graph.edges))
+    return ordered
 
 
 def name_shape(graph: "nx.Graph[int]") -> str:

@@ -15,6 +15,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from ddobench.records import Portrait
+from ddobench.report.commands import sweep_command
 from ddobench.report.drawing import FAINT, INK, LOOK, PALE, WIDTH, Values, blank_drawing
 from ddobench.report.evidence import Evidence
 from ddobench.report.figures import Absence, Figure
@@ -51,6 +52,10 @@ def true_graph(evidence: Evidence) -> Iterator[Figure | Absence]:
             caption += f" The same shape for {names}."
         edges = pd.DataFrame(portrait.edges, columns=["a", "b"])
         yield _figure("graph", "True graph", portrait, evidence, caption, edges, _draw_graph)
+    pictured = {portrait.task for portrait in evidence.portraits}
+    for task, runs in evidence.runs.groupby("task", sort=True):
+        if task not in pictured:
+            yield _absence(runs)
 
 
 def marginals(evidence: Evidence) -> Iterator[Figure | Absence]:
@@ -108,6 +113,16 @@ def _figure(
         ),
         drawing=drawing,
         subject="task",
+    )
+
+
+def _absence(runs: pd.DataFrame) -> Absence:
+    first = runs.iloc[0]
+    return Absence(
+        title=f"Pictures of the task: {first['task']}",
+        task=str(first["task"]),
+        reason="these runs were stored without a portrait of their task, as only fresh runs leave",
+        remedy=f"{sweep_command(first, [first['method']])} results_dir=results/fresh",
     )
 
 

@@ -104,11 +104,12 @@ def _figure(
 def _absence(points: pd.DataFrame) -> Absence:
     first = points.iloc[0]
     n = int(first["n"])
+    methods = sorted(set(points.loc[points["seeds"] > 0, "method"]))
     return Absence(
         title=f"Regret against dimension: {name_runs(first, 'n')}",
         task=str(first["task"]),
         reason=f"only d = {first['d']} has a regret, and a curve needs a second d or a second n",
-        remedy=sweep_command(first, sorted(set(points["method"])), n=f"{n},{2 * n},{4 * n}"),
+        remedy=sweep_command(first, methods, n=f"{n},{2 * n},{4 * n}"),
     )
 
 

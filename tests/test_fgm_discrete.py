@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from ddobench.baselines.fgm import FGM, configuration, fit_clique_tables
+from ddobench.baselines.fgm_discrete import DiscreteFGM, configuration, fit_clique_tables
 from ddobench.contracts import Dataset, Privileged, Proposal, Space
 from ddobench.errors import UsageError
 from ddobench.graphs import Graph
@@ -16,7 +16,7 @@ from ddobench.tasks.quadratic import Quadratic
 SEEDS = (0, 1, 2, 3)
 
 
-def propose(method: FGM, data: Dataset, seeds: tuple[int, ...] = SEEDS) -> Proposal:
+def propose(method: DiscreteFGM, data: Dataset, seeds: tuple[int, ...] = SEEDS) -> Proposal:
     """Fit and return the only proposal."""
     method.fit(data, Streams(seeds, "method"))
     (proposal,) = method.propose(data.x[:, :4], Streams(seeds, "method/propose"))
@@ -28,7 +28,7 @@ def regret(
 ) -> list[float]:
     """Return the regret on the toy, one number per seed."""
     problem = Quadratic(d=d, n=n, signs=signs, noise=noise).problem(SEEDS)
-    proposal = propose(FGM(ridge=ridge), problem.visible_to(frozenset({"graph"})))
+    proposal = propose(DiscreteFGM(ridge=ridge), problem.visible_to(frozenset({"graph"})))
     assert problem.optimum is not None
     return (problem.optimum - problem.evaluate(proposal.designs)[:, 0]).tolist()
 
@@ -53,7 +53,7 @@ def test_a_ridge_tames_noise_where_rows_are_about_as_many_as_weights() -> None:
 
 def test_a_thousand_bits_are_proposed_with_the_value_the_model_gives_them() -> None:
     problem = Quadratic(d=1000, n=60, signs="random").problem((0, 1))
-    method = FGM()
+    method = DiscreteFGM()
     proposal = propose(method, problem.visible_to(frozenset({"graph"})), (0, 1))
     assert proposal.designs.shape == (2, 1, 1000)
     assert proposal.predicted is not None
@@ -63,7 +63,7 @@ def test_a_thousand_bits_are_proposed_with_the_value_the_model_gives_them() -> N
 
 def test_the_model_reproduces_data_without_noise() -> None:
     problem = Quadratic(d=12, n=80, signs="random").problem(SEEDS)
-    method = FGM()
+    method = DiscreteFGM()
     proposal = propose(method, problem.visible_to(frozenset({"graph"})))
     assert torch.allclose(method.predict(problem.data.x), problem.data.y)
     assert proposal.predicted is not None
@@ -88,7 +88,7 @@ def random_data(seed: int) -> tuple[Dataset, Graph]:
 @pytest.mark.parametrize("seed", range(4))
 def test_the_proposal_maximises_the_fitted_model_over_all_designs(seed: int) -> None:
     data, _ = random_data(seed)
-    method = FGM()
+    method = DiscreteFGM()
     proposal = propose(method, data, (0,))
     assert data.space.sizes is not None
     everything = torch.tensor(
@@ -138,7 +138,7 @@ def test_seeds_with_different_graphs_are_fitted_apart() -> None:
     y = x[:, 0] * x[:, 1] - 2 * x[:, 2]
     graphs = tuple(Graph.from_edges(3, edges) for edges in ([(0, 1)], [(1, 2)]))
     data = Dataset(x.expand(2, -1, -1), y.expand(2, -1), Space(3, (2, 2, 2)), Privileged(graphs))
-    method = FGM()
+    method = DiscreteFGM()
     propose(method, data, (0, 1))
     fits = (method.predict(data.x) - data.y).abs().max(dim=1).values
     assert fits[0] < 1e-9
@@ -147,8 +147,8 @@ def test_seeds_with_different_graphs_are_fitted_apart() -> None:
 
 def test_it_asks_for_the_graph_and_declines_where_there_is_none() -> None:
     data, _ = random_data(0)
-    method = FGM()
-    assert method.privileges == frozenset({"graph"})
+    method = DiscreteFGM()
+    assert method.privileges(data.space) == frozenset({"graph"})
     assert method.declines(data) is None
     unknown = Dataset(data.x, data.y, data.space)
     assert method.declines(unknown) == "fgm needs a known graph, and this task has none"
@@ -158,4 +158,4 @@ def test_it_asks_for_the_graph_and_declines_where_there_is_none() -> None:
 
 def test_a_negative_ridge_is_refused() -> None:
     with pytest.raises(UsageError, match=r"^method.ridge must be 0 or more, got -1.0$"):
-        FGM(ridge=-1.0)
+        DiscreteFGM(ridge=-1.0)

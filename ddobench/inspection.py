@@ -1,0 +1,81 @@
+"""What only the harness can tell of a fitted method: how its codes relate to the hidden truth.
+
+Round trip: visible designs encoded and decoded, are they still valid and do they keep their value?
+Alignment: does each code follow a single hidden coordinate, more than random axes would? Recovery:
+where the codes are the hidden coordinates, how close is the graph to the true one?
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import ortho_group
+from torch import Tensor
+
+from ddobench.contracts import Insight, Problem
+from ddobench.recovery import Recovery
+
+ROWS = 2000  # visible designs looked at
+SAME = 0.999  # correlation from which a code counts as a hidden coordinate
+DRAWS = 20  # random rotations behind the chance level
+
+Matrix = NDArray[np.float64]
+
+
+def inspect(
+    insight: Insight, problem: Problem, evaluate: Callable[[Tensor], Tensor]
+) -> list[dict[str, Any]]:
+    """Return for each seed what there is to tell; `insight` is about the first `ROWS` designs."""
+    rows = insight.codes.shape[1]
+    values = evaluate(insight.reconstructed).numpy()  # (S, K), NaN where invalid
+    reports = []
+    for seed, y in enumerate(problem.data.y[:, :rows].numpy()):
+        report: dict[str, Any] = describe_round_trip(values[seed], y)
+        if problem.hidden is not None:
+            codes = insight.codes[seed].numpy()
+            correlations = correlate(codes, problem.hidden[seed, :rows].numpy())
+            report |= describe_alignment(correlations)
+            if problem.graphs is not None and are_the_same(correlations):
+                recovery = Recovery.of(insight.graphs[seed], problem.graphs[seed])
+                report["graph_recovery"] = recovery.describe()
+        reports.append(report)
+    return reports
+
+
+def describe_round_trip(values: Matrix, y: Matrix) -> dict[str, float]:  # (K,), (K,)
+    """Say how designs fare that were encoded and decoded."""
+    valid = ~np.isnan(values)
+    correlation = float("nan")
+    if valid.sum() > 1 and np.ptp(values[valid]) > 0 and np.ptp(y[valid]) > 0:
+        correlation = float(np.corrcoef(values[valid], y[valid])[0, 1])
+    return {
+        "round_trip_correlation": correlation,
+        "round_trip_valid": float(valid.mean()),
+    }
+
+
+def describe_alignment(correlations: Matrix) -> dict[str, float]:  # (e, d_hidden)
+    """Say how closely each code follows one hidden coordinate, and how closely chance would."""
+    e, hidden = correlations.shape
+    draws = ortho_group.rvs(max(e, hidden, 2), size=DRAWS, random_state=0)
+    return {
+        "alignment": float(np.abs(correlations).max(axis=1).mean()),
+        "alignment_by_chance": float(np.abs(draws[:, :e, :hidden]).max(axis=2).mean()),
+    }
+
+
+def are_the_same(correlations: Matrix) -> bool:
+    """Tell whether every code is the hidden coordinate of the same number."""
+    e, hidden = correlations.shape
+    return e == hidden and bool((np.abs(np.diagonal(correlations)) > SAME).all())
+
+
+def correlate(codes: Matrix, hidden: Matrix) -> Matrix:  # (K, e), (K, d_hidden) -> (e, d_hidden)
+    """Return the correlation of every code with every hidden coordinate, 0 for a constant one."""
+    scaled = []
+    for table in (codes, hidden):
+        sd = table.std(axis=0)
+        scaled.append((table - table.mean(axis=0)) / np.where(sd > 0, sd, 1.0))
+    correlations: Matrix = scaled[0].T @ scaled[1] / len(codes)
+    return correlations
