@@ -23,7 +23,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import torch
 from torch import Tensor
 
 from ddobench.ascent import Ascent
@@ -177,7 +176,7 @@ class FGM(Method):
             *sd, y = rest
             z = mean
             if sd:
-                z = torch.addcmul(mean, sd[0], noise.normal(*mean.shape[1:]).to(mean.device))
+                z = mean + sd[0] * noise.normal(*mean.shape[1:]).to(mean.device)
             z = rotate(z, self._chart.rotation)
             loss = squared_error(passes, z, y)
             taken += 1

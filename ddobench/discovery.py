@@ -184,7 +184,7 @@ class RunningAverage:
         now = pseudo_hessian(z, y)
         if self.average is None:
             self.average = torch.zeros_like(now)
-        self.average.lerp_(now, 1 - self.test.momentum)
+        self.average = self.average * self.test.momentum + now * (1 - self.test.momentum)
         due = int(progress / self.test.every + 1e-9)
         if due == self.refreshes:
             return None

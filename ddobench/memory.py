@@ -35,8 +35,8 @@ class Memory:
         if path is None or not path.exists():
             return None
         try:
-            with np.load(path, allow_pickle=False) as file:
-                return {name: file[name] for name in file.files}
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as kept:
+                return {name: kept[name] for name in kept.files}
         except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
             log.warning("%s cannot be read and is made anew: %s", path, error)
             return None

@@ -89,8 +89,8 @@ class VAE(Latent):
     def encode(self, x: Tensor) -> Codes:  # (S, K, d)
         """Return the posterior of the codes."""
         mean, log_variance = self._posterior(self._scale.apply(x).to(self._x))
-        sd = (log_variance / 2).exp() if self.codes == "samples" else None
-        return Codes(mean.to("cpu", torch.float64), _to_double(sd))
+        sd = _deviation(log_variance).to("cpu", torch.float64)
+        return Codes(mean.to("cpu", torch.float64), sd if self.codes == "samples" else None)
 
     def decode(self, z: Tensor) -> Tensor:  # (S, K, e) -> (S, K, d)
         """Return the means of the decoder."""
@@ -106,7 +106,7 @@ class VAE(Latent):
     def health(self) -> list[dict[str, Any]]:
         """Return for each seed how much of the latent is in use and how well designs come back."""
         mean, log_variance = self._posterior(self._x)
-        divergence = _divergence(mean, log_variance).mean(dim=1)  # (S, e) in nats
+        divergence = _divergence(mean, _deviation(log_variance), log_variance).mean(dim=1)  # (S, e)
         decoder = Passes(self._decoder)
         error = (
             torch.stack(
@@ -222,39 +222,47 @@ class BoundStep:
         rows = x.shape[1]
         self.taken += 1
         beta = self.beta * min(1.0, self.taken / self.warmup) if self.warmup else self.beta
-        mean, log_variance, noise, residual = self._reconstruct(x)
-        scaled = noise * (log_variance / 2).exp_()  # (S, B, e)
-        loss = self._bound(mean, log_variance, residual, beta)
+        mean, log_variance = self._encoder.forward(x).chunk(2, dim=2)  # (S, B, e) each
+        sd = _deviation(log_variance)
+        step = sd * self._noise(mean)  # (S, B, e) from the mean to the code
+        residual = self._decoder.forward(mean + step).sub_(x)  # (S, B, d)
+        loss = self._bound(mean, sd, log_variance, residual, beta)
         to_code = self._decoder.backward_to_input(
             residual.mul_(1 / (self.variance * rows)), weights=True
         )  # (S, B, e)
-        to_mean = torch.add(to_code, mean, alpha=beta / rows)
-        to_log_variance = (to_code * scaled).add_(log_variance.exp_() - 1, alpha=beta / rows) / 2
-        self._encoder.backward(torch.cat([to_mean, to_log_variance], dim=2))
+        # No fused multiply-adds: they round the end of a tensor, and so the last seed, differently.
+        to_mean = to_code + mean * (beta / rows)
+        to_log_variance = to_code * step + (sd * sd - 1) * (beta / rows)
+        self._encoder.backward(torch.cat([to_mean, to_log_variance.mul_(0.5)], dim=2))
         return loss
 
     def loss(self, x: Tensor) -> Tensor:  # (S, H, d) -> (S,)
         """Return the negative bound at full beta."""
-        mean, log_variance, _, residual = self._reconstruct(x)
-        return self._bound(mean, log_variance, residual, self.beta)
-
-    def _reconstruct(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Return posterior mean, log variance, noise (S, B, e) and the residual (S, B, d)."""
         mean, log_variance = self._encoder.forward(x).chunk(2, dim=2)
-        noise = self.rng.normal(*mean.shape[1:]).to(x.device)
-        code = torch.addcmul(mean, noise, (log_variance / 2).exp_())
-        return mean, log_variance, noise, self._decoder.forward(code).sub_(x)
+        sd = _deviation(log_variance)
+        residual = self._decoder.forward(mean + sd * self._noise(mean)).sub_(x)
+        return self._bound(mean, sd, log_variance, residual, self.beta)
 
-    def _bound(self, mean: Tensor, log_variance: Tensor, residual: Tensor, beta: float) -> Tensor:
+    def _noise(self, like: Tensor) -> Tensor:
+        return self.rng.normal(*like.shape[1:]).to(like.device)
+
+    def _bound(
+        self, mean: Tensor, sd: Tensor, log_variance: Tensor, residual: Tensor, beta: float
+    ) -> Tensor:
         constant = residual.shape[2] / 2 * ln(2 * pi * self.variance)
         missed = residual.square().sum(dim=2) / (2 * self.variance)  # (S, B)
-        divergence = _divergence(mean, log_variance).sum(dim=2)  # (S, B)
+        divergence = _divergence(mean, sd, log_variance).sum(dim=2)  # (S, B)
         return (missed + beta * divergence).mean(dim=1) + constant
 
 
-def _divergence(mean: Tensor, log_variance: Tensor) -> Tensor:  # (S, B, e) each -> (S, B, e)
-    """Return KL(N(mean, variance) | N(0, 1)) of every dimension."""
-    return (mean.square() + log_variance.exp() - 1 - log_variance) / 2
+def _divergence(mean: Tensor, sd: Tensor, log_variance: Tensor) -> Tensor:  # (S, B, e) each
+    """Return KL(N(mean, sd^2) | N(0, 1)) of every dimension in nats, (S, B, e)."""
+    return (mean * mean + sd * sd - 1 - log_variance) / 2
+
+
+def _deviation(log_variance: Tensor) -> Tensor:  # (S, B, e) -> (S, B, e)
+    """Return the standard deviation; by seed, since kernels round the end of a tensor apart."""
+    return torch.stack([(row / 2).exp_() for row in log_variance])
 
 
 def _active(mean: Tensor) -> Tensor:  # (S, N, e) -> (S,)
@@ -277,7 +285,3 @@ def _unpack(network: StackedMLP, name: str, seeds: Sequence[Arrays]) -> None:
             for k in range(count)
         ]
     )
-
-
-def _to_double(x: Tensor | None) -> Tensor | None:
-    return None if x is None else x.to("cpu", torch.float64)

@@ -7,6 +7,7 @@ from ddobench.arguments import (
     normalise,
     normalise_line,
     option_value,
+    spell,
     spell_seeds,
     split,
 )
@@ -47,6 +48,25 @@ def test_info_takes_a_word_but_never_an_override(
 @pytest.mark.parametrize("show", [["--cfg", "job"], ["-c", "job"]])
 def test_showing_a_configuration_of_a_sweep_does_not_sweep(show: list[str]) -> None:
     assert normalise(["-m", "d=4", *show]) == ["d=4", *show]
+
+
+@pytest.mark.parametrize(
+    ("typed", "spelled"),
+    [
+        ("graph=true", "graph='true'"),
+        ("graph=True", "graph='true'"),
+        ("graph=stein,true,empty", "graph=stein,'true',empty"),
+        ("graph='true'", "graph='true'"),
+        ("graph=choice(true,stein)", "graph=choice('true',stein)"),
+        ("graph=untrue", "graph=untrue"),
+        ("graph.alpha=0.1", "graph.alpha=0.1"),
+        ("plan=true", "plan=true"),
+        ("seed=0-3", "seed='0-3'"),
+    ],
+)
+def test_the_graph_true_is_a_name(typed: str, spelled: str) -> None:
+    assert spell(typed) == spelled
+    assert normalise([typed]) == [spelled]
 
 
 def test_an_unknown_option_is_named() -> None:

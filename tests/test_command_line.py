@@ -186,6 +186,45 @@ def test_an_experiment_brings_its_own_sweep_and_can_be_cut_down(ddobench: Caller
     assert set(runs["d"]) == {4, 6}
 
 
+def test_stages_sweep_like_any_key_and_equal_points_count_once(ddobench: Caller) -> None:
+    words = ["task=rbf", "d=5", "n=40", "budget=tiny", "method=ga,fgm", "latent=identity"]
+    code, out, err = ddobench(*words, "graph=true,stein", "-m", "seed=0-1")
+    assert code == 0, err
+    assert out.startswith("6 runs finished")
+    runs = load(ddobench.results).drop_duplicates(["method", "graph"])
+    found = runs.set_index(["method", "method_variant"])["privileges"].to_dict()
+    assert found == {
+        ("ga", ""): "",
+        ("fgm", "latent=identity"): "",
+        ("fgm", "latent=identity graph=true"): "graph",
+    }
+    assert "nothing to run" in ddobench(*words, "graph=true,stein", "-m", "seed=0-1")[1]
+
+
+def test_an_experiment_may_be_a_union_of_sweeps(ddobench: Caller) -> None:
+    words = ["experiment=known_graph", "d=5", "n=40", "budget=tiny", "seed=0", "-m"]
+    _, plan, err = ddobench(*words, "plan=true")
+    assert plan.splitlines() == [
+        "ga on rbf d=5 n=40 ascent.steps=20: 1 of 1 seeds to run",
+        "fgm on rbf d=5 n=40 latent=identity graph=true ascent.steps=20: 1 of 1 seeds to run",
+        "2 of 2 runs to do; plan=true runs nothing",
+    ], err
+    code, _, err = ddobench(*words)
+    assert code == 0, err
+    assert sorted(load(ddobench.results)["method"]) == ["fgm", "ga"]
+
+
+def test_a_plug_in_may_bring_a_stage(ddobench: Caller, plugin: Path) -> None:
+    (plugin / "graph").mkdir()
+    (plugin / "graph" / "mine.yaml").write_text("# my own\n_target_: ddobench.discovery.Empty\n")
+    code, _, err = ddobench(
+        "--config-dir", str(plugin), "task=rbf", "d=5", "n=40", "budget=tiny", "graph=mine",
+        "latent=pca", "method=fgm",
+    )  # fmt: skip
+    assert code == 0, err
+    assert list(load(ddobench.results)["method_variant"]) == ["latent=pca graph=mine"]
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -200,9 +239,12 @@ def test_an_experiment_brings_its_own_sweep_and_can_be_cut_down(ddobench: Caller
         (["d=2"], "d must be a whole number of at least 4, got 2; at d=3 the cycle is"),
         (["d=many"], "d must be a whole number of at least 1, got 'many'"),
         (["method=fgm", "method.ridge=big"], "method.ridge must be a number, got 'big'"),
-        (["method=fgm", "+method.foo=1"], "method has no parameter 'foo'; it has ridge"),
+        (["method=fgm", "+method.foo=1"], "method has no parameter 'foo'; it has latent, axes"),
         (["task.signs=odd"], "task.signs must be one of ones, random, got 'odd'"),
         (["device=abacus"], "device must be one of auto, cpu, cuda, got 'abacus'"),
+        (["graph=stien"], "there is no graph 'stien' (did you mean 'stein'?); there are"),
+        (["graph.alhpa=1"], "there is no key 'graph.alhpa' (did you mean 'graph.alpha'?)"),
+        (["graph.alpha=2"], "graph.alpha must be a level between 0 and 1, got 2"),
         (["budget=huge"], "there is no budget 'huge'; there are full, small, tiny"),
         (["experiment=nope"], "there is no experiment 'nope'; there are"),
         (["--bogus"], "there is no option '--bogus'; --help lists"),
@@ -258,7 +300,7 @@ def test_the_help_lists_what_there_is_without_importing_torch(plugin: Path) -> N
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
-    for name in ("quadratic", "fgm", "naive", "full_quadratic", "regret", "slow"):
+    for name in ("quadratic", "fgm", "naive", "scores", "permuted", "regret", "slow"):
         assert f"\n{name} " in done.stdout
     assert "takes its time" in done.stdout
 
@@ -270,6 +312,13 @@ def test_tab_completion_works_with_the_flag_in_the_middle(
     monkeypatch.setattr(sys, "argv", ["ddobench", "-sc", "query=bash"])
     cli.main()
     assert ddobench.capsys.readouterr().out.split() == ["task=quadratic"]
+
+
+def test_stages_complete_like_any_group(ddobench: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COMP_LINE", "ddobench method=fgm -m graph=perm")
+    monkeypatch.setattr(sys, "argv", ["ddobench", "-sc", "query=bash"])
+    cli.main()
+    assert ddobench.capsys.readouterr().out.split() == ["graph=permuted"]
 
 
 def test_a_failed_seed_is_recorded_and_retried_and_harms_no_other(

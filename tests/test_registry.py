@@ -74,7 +74,7 @@ def test_what_ships_is_listed_in_order_with_words_for_people() -> None:
     assert {"fgm", "full_quadratic", "naive"} <= set(names("method"))
     assert "quadratic" in names("task")
     assert names("method") == sorted(names("method"))
-    for group in ("task", "method", "experiment"):
+    for group in ("task", "method", "latent", "axes", "graph", "experiment"):
         for entry in registry.entries(group):
             assert entry.summary, f"{group}/{entry.name} says nothing about itself"
 
@@ -90,6 +90,13 @@ def test_the_top_keys_of_a_run_are_those_a_user_types() -> None:
         "method", "task", "d", "n", "seed", "results_dir", "device", "seeds_per_job", "budget",
         "experiment", "plan", "latent", "axes", "graph",
     }  # fmt: skip
+
+
+def test_the_usual_choice_of_every_group_is_known() -> None:
+    usual = registry.usual_choices("run")
+    assert usual["latent"] == "vae"
+    assert usual["graph"] == "stein"
+    assert not any(group.startswith("override") for group in usual)
 
 
 def test_an_unknown_group_is_empty() -> None:

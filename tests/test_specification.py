@@ -132,6 +132,29 @@ def test_a_departure_from_the_defaults_is_spelled() -> None:
     assert spec.title == "fgm on quadratic d=20 n=100 signs=random noise=1.5 ridge=0.5"
 
 
+@pytest.mark.parametrize(
+    ("overrides", "variant"),
+    [
+        (("latent=scores", "graph='true'"), "latent=scores graph=true"),
+        (("graph=permuted", "axes=random"), "axes=random graph=permuted"),
+        (("graph.alpha=0.01",), "graph.alpha=0.01"),
+        (("latent.training.steps=7", "latent.beta=2"), "latent.beta=2 latent.training.steps=7"),
+        (("graph=stein", "method.ascent.prior=0.1"), "ascent.prior=0.1"),
+        (("method.training.steps=7", "budget=tiny"), "training.steps=7"),
+        (("budget=tiny", "device=cpu"), ""),
+    ],
+)
+def test_stages_and_what_lies_deeper_are_spelled(overrides: tuple[str, ...], variant: str) -> None:
+    assert composed("method=fgm", "task=rbf", *overrides).method_variant == variant
+
+
+def test_the_stages_of_a_method_are_told() -> None:
+    spec = composed("method=fgm", "latent=pca")
+    assert spec.stages == {"latent": "pca", "axes": "identity", "graph": "stein"}
+    assert composed("method=vae_ga").stages == {"latent": "vae", "axes": "identity"}
+    assert composed("method=ga", "latent=pca").stages == {}
+
+
 def test_writing_out_a_default_is_no_departure() -> None:
     spec = composed("method.ridge=0", "task.signs=ones")
     assert (spec.task_variant, spec.method_variant) == ("", "")
