@@ -32,7 +32,7 @@ from ddobench.chart import Chart, rotate
 from ddobench.cliques import CliqueMLP
 from ddobench.contracts import Dataset, Insight, Method, Privilege, Proposal, Space
 from ddobench.devices import pick_device
-from ddobench.discovery import Clues, Discovered, Discovery
+from ddobench.discovery import Clues, Discovered, Discovery, Watcher
 from ddobench.errors import UsageError, check_whole
 from ddobench.latents import Latent
 from ddobench.standardisation import Standardiser
@@ -156,7 +156,7 @@ class FGM(Method):
         return reports
 
     def _learn(self, table: Table, member: int, rng: Streams) -> tuple[CliqueMLP, History]:
-        """Fit one stack of clique networks; the graphs may change on the way."""
+        """Fit one stack of clique networks."""
         streams = rng.child("surrogate" if member == 0 else f"surrogate{member}")
         network = CliqueMLP(
             [table.x.shape[2], *[self.width] * self.depth, 1],
@@ -164,41 +164,51 @@ class FGM(Method):
             streams.child("weights"),
             table.x.device,
         )
-        codes = self._chart.visible
-        tables = [t.to(table.x) for t in (codes.mean, codes.sd) if t is not None]  # (S, N, e) each
-        passes, checking = network.passes(), network.passes()
-        noise, watch = streams.child("noise"), self.graph.watcher()
-        taken = 0
-
-        def step(mean: Tensor, *rest: Tensor) -> Tensor:  # (S, B, e), [(S, B, e)], (S, B) -> (S,)
-            """Take the gradient on freshly drawn codes of a minibatch."""
-            nonlocal taken
-            *sd, y = rest
-            z = mean
-            if sd:
-                z = mean + sd[0] * noise.normal(*mean.shape[1:]).to(mean.device)
-            z = rotate(z, self._chart.rotation)
-            loss = squared_error(passes, z, y)
-            taken += 1
-            if watch is not None and (news := watch(z, y, taken / self.training.steps)):
-                self._take_in(news, network)
-            return loss
-
+        codes, watcher = self._chart.visible, self.graph.watcher()
+        step = CodeStep(network, self._chart, watcher, self.training.steps, streams.child("noise"))
+        known = [part for part in (codes.mean, codes.sd) if part is not None]  # (S, N, e) each
         history = self.training.run(
             [network],
-            [*tables, table.y],
+            [*[part.to(table.x) for part in known], table.y],
             self._split,
             step=step,
-            check=lambda mean, *rest: mean_squared_error(
-                checking, rotate(mean, self._chart.rotation), rest[-1]
-            ),
+            check=step.check,
             rng=streams.child("minibatches"),
             what="surrogate",
         )
-        self._failures |= history.failures
+        self._found = step.found or self._found
+        self._failures = history.failures | self._failures
         return network, history
 
-    def _take_in(self, news: list[Discovered], network: CliqueMLP) -> None:
-        """Go on with new graphs."""
-        self._found = news
-        network.graphs = [found.graph for found in news]
+
+class CodeStep:
+    """One training step on codes that are drawn afresh; the graphs may change on the way."""
+
+    def __init__(
+        self, network: CliqueMLP, chart: Chart, watcher: Watcher | None, steps: int, rng: Streams
+    ) -> None:
+        self.network = network
+        self.steps = steps
+        self.chart = chart
+        self.watcher = watcher
+        self.rng = rng
+        self.taken = 0
+        self.found: list[Discovered] = []  # the graphs that came last, if they changed
+        self._fitting, self._checking = network.passes(), network.passes()
+
+    def __call__(self, mean: Tensor, *rest: Tensor) -> Tensor:
+        """Take the gradient on codes (S, B, e), their deviations if any, and values (S, B)."""
+        *sd, y = rest
+        z = mean + sd[0] * self.rng.normal(*mean.shape[1:]).to(mean.device) if sd else mean
+        z = rotate(z, self.chart.rotation)
+        loss = squared_error(self._fitting, z, y)
+        self.taken += 1
+        news = self.watcher(z, y, self.taken / self.steps) if self.watcher else None
+        if news:
+            self.found = news
+            self.network.graphs = [found.graph for found in news]
+        return loss
+
+    def check(self, mean: Tensor, *rest: Tensor) -> Tensor:  # (S, H, e), ..., (S, H) -> (S,)
+        """Return the squared error at the means of held-out codes."""
+        return mean_squared_error(self._checking, rotate(mean, self.chart.rotation), rest[-1])

@@ -19,7 +19,7 @@ from ddobench.graphs import Graph
 from ddobench.networks import StackedMLP, gradient_of, threshold_backward
 from ddobench.streams import Streams
 
-ROWS_IN_CACHE = 512  # rows of hidden units that later layers see at a time
+CACHED = 2**17  # hidden units of a layer that are worked on at a time, half a megabyte
 ROWS_AT_ONCE = 128  # designs climbed at a time
 
 
@@ -127,6 +127,7 @@ class _OneSeed:
         self._biases = [bias.detach()[seed, 0] for bias in network.biases]  # (out,) each
         self._weight_gradients = [gradient_of(weight)[seed] for weight in network.weights]
         self._bias_gradients = [gradient_of(bias)[seed, 0] for bias in network.biases]
+        self._width = max(network.sizes[1:])
         self._hidden: list[Tensor] = []  # (C, B, w) after each hidden layer
 
     def forward(self, x: Tensor, slots: _Slots) -> Tensor:  # (B, d) -> (B, 1)
@@ -137,7 +138,7 @@ class _OneSeed:
         self._fed = _extend(x.T)[slots.members]  # (C, k, B)
         first = self._first_layer()[slots.members]  # (C, k, w)
         self._total = torch.zeros_like(self._hidden[-1][0])  # (B, w) summed over cliques
-        for part in _parts(cliques, rows):
+        for part in _parts(cliques, rows, self._width):
             hidden = [layer[part] for layer in self._hidden]  # (c, B, w) each
             self._ascend(self._fed[part], first[part], hidden)
             self._total += hidden[-1].sum(dim=0)
@@ -152,7 +153,7 @@ class _OneSeed:
             gradient.zero_()
         top = share @ self._weights[-1].T  # (B, w)
         at_slots = top.new_empty(*slots.members.shape, self._weights[0].shape[1])  # (C, k, w)
-        for part in _parts(cliques, rows):
+        for part in _parts(cliques, rows, self._width):
             hidden = [layer[part] for layer in self._hidden]
             below = self._descend(top, hidden, weights=True)  # (c, B, w)
             torch.bmm(self._fed[part], below, out=at_slots[part])
@@ -171,7 +172,7 @@ class _OneSeed:
         values, gradients = [], []
         for block in torch.split(x, ROWS_AT_ONCE):  # (B, d)
             fed = _extend(block.T)[slots.members]  # (C, k, B)
-            parts = _parts(cliques, len(block))
+            parts = _parts(cliques, len(block), self._width)
             buffers = [
                 x.new_empty(parts[0].stop, len(block), len(bias)) for bias in self._biases[:-1]
             ]
@@ -228,7 +229,7 @@ def _extend(columns: Tensor) -> Tensor:  # (d, B) -> (d + 2, B)
     return torch.cat([columns, torch.zeros_like(one), one])
 
 
-def _parts(cliques: int, rows: int) -> list[slice]:
+def _parts(cliques: int, rows: int, width: int) -> list[slice]:
     """Cut the cliques into parts whose hidden units stay in the cache."""
-    size = min(cliques, max(1, ROWS_IN_CACHE // rows))
+    size = min(cliques, max(1, CACHED // (rows * width)))
     return [slice(i, min(i + size, cliques)) for i in range(0, cliques, size)]

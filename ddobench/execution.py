@@ -10,12 +10,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from ddobench.contracts import Dataset, Method, Problem, Task
-from ddobench.inspection import ROWS as INSPECTED_ROWS
-from ddobench.inspection import inspect
+from ddobench.inspection import describe_excess, diagnose
 from ddobench.progress import active, track
 from ddobench.provenance import command_line, describe_machine
 from ddobench.records import Portrait, Record, Trajectory
@@ -187,7 +185,7 @@ def run_seeds(
         "seconds_evaluate": (evaluated - proposed) * share,
     }
     failures = method.failures()
-    diagnostics = _diagnose(method, problem)
+    diagnostics = diagnose(method, problem, problem.evaluate)
     records = []
     for i, seed in enumerate(seeds):
         record = _record_one(trajectory, values, measured, i, spec, references[i], task)
@@ -203,27 +201,10 @@ def run_seeds(
                 values=record.values,
                 predictions=record.predictions,
                 designs=record.designs,
-                diagnostics={**diagnostics[i], **_overestimation(record.curves)},
+                diagnostics={**diagnostics[i], **describe_excess(record.curves)},
             )
         )
     return records
-
-
-def _diagnose(method: Method, problem: Problem) -> list[dict[str, Any]]:
-    """Return what each seed of a method has to say of itself, and what the harness makes of it."""
-    seeds = len(problem.data.x)
-    told = [dict(one) for one in method.diagnostics()] or [{} for _ in range(seeds)]
-    insight = method.insight(problem.data.x[:, :INSPECTED_ROWS])
-    if insight is not None:
-        for report, found in zip(told, inspect(insight, problem, problem.evaluate), strict=True):
-            report |= found
-    return told
-
-
-def _overestimation(curves: Mapping[str, NDArray[np.float64]]) -> dict[str, list[float]]:
-    """Return by how many standard deviations the designs a method ranks first fall short."""
-    excess = curves["predicted"] - curves["value_model"]  # (T,)
-    return {} if np.isnan(excess).all() else {"overestimation": excess.tolist()}
 
 
 def collect(method: Method, starts: Tensor, rng: Streams) -> Trajectory:

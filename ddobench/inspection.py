@@ -5,7 +5,7 @@ Alignment: does each code follow a single hidden coordinate, more than random ax
 where the codes are the hidden coordinates, how close is the graph to the true one?
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.stats import ortho_group
 from torch import Tensor
 
-from ddobench.contracts import Insight, Problem
+from ddobench.contracts import Insight, Method, Problem
 from ddobench.recovery import Recovery
 
 ROWS = 2000  # visible designs looked at
@@ -21,12 +21,21 @@ SAME = 0.999  # correlation from which a code counts as a hidden coordinate
 DRAWS = 20  # random rotations behind the chance level
 
 Matrix = NDArray[np.float64]
+Oracle = Callable[[Tensor], Tensor]  # (S, K, d) -> (S, K), NaN where invalid
 
 
-def inspect(
-    insight: Insight, problem: Problem, evaluate: Callable[[Tensor], Tensor]
-) -> list[dict[str, Any]]:
-    """Return for each seed what there is to tell; `insight` is about the first `ROWS` designs."""
+def diagnose(method: Method, problem: Problem, evaluate: Oracle) -> list[dict[str, Any]]:
+    """Return what each seed of a method has to say of itself, and what the harness makes of it."""
+    told = [dict(one) for one in method.diagnostics()] or [{} for _ in problem.data.x]
+    insight = method.insight(problem.data.x[:, :ROWS])
+    if insight is not None:
+        for report, found in zip(told, inspect(insight, problem, evaluate), strict=True):
+            report |= found
+    return told
+
+
+def inspect(insight: Insight, problem: Problem, evaluate: Oracle) -> list[dict[str, Any]]:
+    """Return for each seed what there is to tell of how its first visible designs are seen."""
     rows = insight.codes.shape[1]
     values = evaluate(insight.reconstructed).numpy()  # (S, K), NaN where invalid
     reports = []
@@ -53,6 +62,12 @@ def describe_round_trip(values: Matrix, y: Matrix) -> dict[str, float]:  # (K,),
         "round_trip_correlation": correlation,
         "round_trip_valid": float(valid.mean()),
     }
+
+
+def describe_excess(curves: Mapping[str, Matrix]) -> dict[str, list[float]]:
+    """Say by how many standard deviations the designs a method ranks first fall short."""
+    excess = curves["predicted"] - curves["value_model"]  # (T,)
+    return {} if np.isnan(excess).all() else {"overestimation": excess.tolist()}
 
 
 def describe_alignment(correlations: Matrix) -> dict[str, float]:  # (e, d_hidden)

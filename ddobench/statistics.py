@@ -1,4 +1,4 @@
-"""Statistics of one sample of runs, as pure functions on one array.
+"""Statistics of one sample of runs, or of two paired by seed, as pure functions on arrays.
 
 Every function wants a non-empty, finite, one-dimensional sample: what is missing must be counted by
 the caller, never averaged over here.
@@ -29,6 +29,18 @@ class Interval:
     low: float
     high: float
     kind: Kind
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How a first sample differs from a second on the same seeds."""
+
+    pairs: int
+    mean: float  # of first minus second
+    interval: Interval
+    student: Interval  # of the same mean; the more honest of the two for few pairs
+    p: float  # two-sided, not adjusted for other comparisons
+    improvement: float  # the share of pairs where the first is larger, equal ones counted half
 
 
 def check_sample(values: ArrayLike) -> Sample:
@@ -68,9 +80,72 @@ def t_interval(values: ArrayLike, *, confidence: float = 0.95) -> Interval:
     return Interval(float(sample.mean() - half), float(sample.mean() + half), "t")
 
 
+def t_band(samples: ArrayLike, *, confidence: float = 0.95) -> tuple[Sample, Sample]:
+    """Return the bounds of Student's interval for each column of samples (S, T), NaN for one row.
+
+    A column with a missing value has NaN bounds: the caller decides where a band ends.
+    """
+    table = np.asarray(samples, dtype=np.float64)
+    if table.ndim != 2 or table.shape[0] == 0:
+        raise ValueError(f"samples must be a table with a row per seed, got shape {table.shape}")
+    mean = table.mean(axis=0)
+    if table.shape[0] == 1:
+        return np.full_like(mean, np.nan), np.full_like(mean, np.nan)
+    half = stats.t.ppf(0.5 + confidence / 2, table.shape[0] - 1) * stats.sem(table, axis=0)
+    return mean - half, mean + half
+
+
 def interquartile_mean(values: ArrayLike) -> float:
     """Return the mean of the middle half; fewer than four values have nothing to cut off."""
     return float(stats.trim_mean(check_sample(values), 0.25))
+
+
+def paired_difference(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    confidence: float = 0.95,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Difference:
+    """Compare samples whose i-th values belong to the same seed.
+
+    A seed draws the function as well as the data, so a pair shares much of its luck: the interval
+    is that of the mean difference, and the test is Wilcoxon's signed-rank test on the differences.
+    """
+    first, second = check_sample(a), check_sample(b)
+    if first.size != second.size:
+        raise ValueError(f"pairs need samples of one size, got {first.size} and {second.size}")
+    change = first - second
+    return Difference(
+        pairs=change.size,
+        mean=float(change.mean()),
+        interval=mean_interval(change, confidence=confidence, resamples=resamples, seed=seed),
+        student=t_interval(change, confidence=confidence),
+        p=signed_rank_p(change),
+        improvement=float(np.mean((change > 0) + 0.5 * (change == 0))),
+    )
+
+
+def signed_rank_p(change: ArrayLike) -> float:
+    """Return Wilcoxon's two-sided p, exact for small samples; 1 where nothing changes."""
+    sample = check_sample(change)
+    return float(stats.wilcoxon(sample).pvalue) if sample.any() else 1.0
+
+
+def smallest_p(pairs: int) -> float:
+    """Return the p of the signed-rank test when all of so many pairs point the same way."""
+    return float(min(1.0, 2.0 ** (1 - pairs)))
+
+
+def holm(p: ArrayLike) -> Sample:
+    """Return p values adjusted by Holm's step-down method for being a family of comparisons."""
+    sample = check_sample(p)
+    order = np.argsort(sample, kind="stable")
+    steps = sample[order] * np.arange(sample.size, 0, -1)
+    adjusted = np.empty_like(sample)
+    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+    return adjusted
 
 
 def _bootstrap(

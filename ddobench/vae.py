@@ -66,7 +66,7 @@ class VAE(Latent):
         device = pick_device(self.device)
         self._scale = Standardiser.of(data.x)
         self._x = self._scale.apply(data.x).to(device, torch.float32)  # (S, N, d)
-        key = self._key()
+        key = {**self._key(), "stream": rng.name}
         kept = [memory.recall("vae", key, seed) for seed in rng.seeds]
         missing = [i for i, arrays in enumerate(kept) if arrays is None]
         if missing:
@@ -222,8 +222,7 @@ class BoundStep:
         rows = x.shape[1]
         self.taken += 1
         beta = self.beta * min(1.0, self.taken / self.warmup) if self.warmup else self.beta
-        mean, log_variance = self._encoder.forward(x).chunk(2, dim=2)  # (S, B, e) each
-        sd = _deviation(log_variance)
+        mean, log_variance, sd = self._posterior(x)
         step = sd * self._noise(mean)  # (S, B, e) from the mean to the code
         residual = self._decoder.forward(mean + step).sub_(x)  # (S, B, d)
         loss = self._bound(mean, sd, log_variance, residual, beta)
@@ -238,10 +237,15 @@ class BoundStep:
 
     def loss(self, x: Tensor) -> Tensor:  # (S, H, d) -> (S,)
         """Return the negative bound at full beta."""
-        mean, log_variance = self._encoder.forward(x).chunk(2, dim=2)
-        sd = _deviation(log_variance)
+        mean, log_variance, sd = self._posterior(x)
         residual = self._decoder.forward(mean + sd * self._noise(mean)).sub_(x)
         return self._bound(mean, sd, log_variance, residual, self.beta)
+
+    def _posterior(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:  # (S, B, d)
+        """Return mean, log variance and standard deviation of the codes, (S, B, e) each."""
+        mean, log_variance = self._encoder.forward(x).chunk(2, dim=2)
+        log_variance = log_variance.contiguous()  # halves of rows are slow to work on
+        return mean.contiguous(), log_variance, _deviation(log_variance)
 
     def _noise(self, like: Tensor) -> Tensor:
         return self.rng.normal(*like.shape[1:]).to(like.device)
@@ -249,10 +253,17 @@ class BoundStep:
     def _bound(
         self, mean: Tensor, sd: Tensor, log_variance: Tensor, residual: Tensor, beta: float
     ) -> Tensor:
-        constant = residual.shape[2] / 2 * ln(2 * pi * self.variance)
-        missed = residual.square().sum(dim=2) / (2 * self.variance)  # (S, B)
-        divergence = _divergence(mean, sd, log_variance).sum(dim=2)  # (S, B)
-        return (missed + beta * divergence).mean(dim=1) + constant
+        """Return the negative bound, (S,), from sums over rows: entry by entry takes too long."""
+        rows, d = residual.shape[1:]
+        missed = _sum_of_squares(residual) / self.variance + rows * d * ln(2 * pi * self.variance)
+        excess = _sum_of_squares(mean) + _sum_of_squares(sd) - log_variance.sum(dim=(1, 2))
+        divergence = excess - mean[0].numel()
+        return (missed + beta * divergence) / (2 * rows)
+
+
+def _sum_of_squares(x: Tensor) -> Tensor:  # (S, B, e) -> (S,)
+    norm: Tensor = torch.linalg.vector_norm(x, dim=(1, 2))
+    return norm.square()
 
 
 def _divergence(mean: Tensor, sd: Tensor, log_variance: Tensor) -> Tensor:  # (S, B, e) each
@@ -262,7 +273,7 @@ def _divergence(mean: Tensor, sd: Tensor, log_variance: Tensor) -> Tensor:  # (S
 
 def _deviation(log_variance: Tensor) -> Tensor:  # (S, B, e) -> (S, B, e)
     """Return the standard deviation; by seed, since kernels round the end of a tensor apart."""
-    return torch.stack([(row / 2).exp_() for row in log_variance])
+    return torch.stack([row.exp() for row in log_variance / 2])
 
 
 def _active(mean: Tensor) -> Tensor:  # (S, N, e) -> (S,)

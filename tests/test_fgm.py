@@ -226,6 +226,12 @@ def test_the_online_graph_ends_as_the_last_one_it_found() -> None:
     assert len(Graph.from_edges(7, edges).cliques) == record.diagnostics["cliques"]
 
 
+def test_a_latent_that_diverged_fails_its_seeds_with_its_own_reason() -> None:
+    for record in run("method=fgm", "latent.training.rate=1e9", "latent.width=8"):
+        assert record.row["status"] == "failed"
+        assert record.row["reason"].startswith("vae: ")
+
+
 def test_the_method_is_algorithm_1_line_by_line() -> None:
     source = Path(__file__).parent.parent.joinpath("baselines", "fgm.py").read_text()
     positions = [source.index(f"# Line {line}:") for line in range(1, 7)]

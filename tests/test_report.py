@@ -143,7 +143,7 @@ def test_a_report_has_every_promised_file_and_nothing_half_written(plain: Writte
     figures = ("figures/regret-quadratic-n100", "figures/landmarks-quadratic-n100")
     assert names == {
         "index.html", "manifest.json", "tables/scores.csv", "tables/scores.md",
-        "tables/problems.csv",
+        "tables/problems.csv", "tables/controls.csv", "tables/controls.md",
         *(f"{figure}.{end}" for figure in figures for end in ("png", "pdf", "svg", "csv")),
     }  # fmt: skip
     on_disk = {path for path in report.rglob("*") if path.is_file()}

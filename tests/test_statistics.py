@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ddobench.statistics import Interval, interquartile_mean, mean_interval, t_interval
+from ddobench.statistics import (
+    Interval,
+    holm,
+    interquartile_mean,
+    mean_interval,
+    paired_difference,
+    signed_rank_p,
+    smallest_p,
+    t_band,
+    t_interval,
+)
 
 SKEWED = np.random.default_rng(3).exponential(size=50)
 
@@ -89,3 +99,70 @@ def test_missing_values_are_refused_instead_of_averaged_over(function: type) -> 
         function([])
     with pytest.raises(ValueError, match=r"got shape \(2, 2\)"):
         function([[1.0, 2.0], [3.0, 4.0]])
+
+
+def test_a_band_is_students_interval_of_every_column() -> None:
+    table = SKEWED.reshape(10, 5)
+    low, high = t_band(table)
+    for column, bounds in zip(table.T, zip(low, high, strict=True), strict=True):
+        found = t_interval(column)
+        assert bounds == pytest.approx((found.low, found.high))
+
+
+def test_a_band_breaks_where_a_seed_is_missing_and_one_seed_has_none() -> None:
+    low, high = t_band([[1.0, 2.0], [3.0, np.nan]])
+    assert np.isfinite([low[0], high[0]]).all()
+    assert np.isnan([low[1], high[1]]).all()
+    assert np.isnan(t_band([[1.0, 2.0]])).all()
+    with pytest.raises(ValueError, match="a row per seed"):
+        t_band([1.0, 2.0])
+
+
+def test_a_paired_difference_by_hand() -> None:
+    # Differences 1, 2, 3, 4, -5: negative rank sum 5 of 15. Of the 32 signings, 10 have a rank sum
+    # of at most 5 (1, 1, 1, 2, 2, 3 subsets for sums 0 to 5), so p = 20/32.
+    found = paired_difference([2.0, 4.0, 6.0, 8.0, 0.0], [1.0, 2.0, 3.0, 4.0, 5.0])
+    assert found.pairs == 5
+    assert found.mean == pytest.approx(1.0)
+    assert found.improvement == pytest.approx(0.8)
+    assert found.p == pytest.approx(20 / 32)
+    assert found.interval == mean_interval([1.0, 2.0, 3.0, 4.0, -5.0])
+    assert found.student == t_interval([1.0, 2.0, 3.0, 4.0, -5.0])
+
+
+def test_pairs_take_the_luck_of_a_seed_out() -> None:
+    luck = 10 * SKEWED
+    found = paired_difference(luck + 1, luck)
+    assert (found.mean, found.improvement) == pytest.approx((1.0, 1.0))
+    assert found.interval.high - found.interval.low < 1e-9
+
+
+def test_equal_pairs_count_half_and_show_nothing() -> None:
+    same = paired_difference([1.0, 2.0], [1.0, 2.0])
+    assert (same.mean, same.p, same.improvement) == (0.0, 1.0, 0.5)
+    assert paired_difference([1.0, 3.0], [1.0, 2.0]).improvement == 0.75
+
+
+def test_a_single_pair_has_a_difference_but_neither_interval_nor_significance() -> None:
+    found = paired_difference([3.0], [1.0])
+    assert (found.mean, found.p, found.interval.kind) == (2.0, 1.0, "none")
+
+
+def test_five_pairs_cannot_be_significant_however_clear() -> None:
+    assert signed_rank_p([1.0, 2.0, 3.0, 4.0, 5.0]) == smallest_p(5) == 0.0625
+    assert smallest_p(6) < 0.05
+    assert smallest_p(1) == 1.0
+
+
+def test_holm_by_hand() -> None:
+    # Sorted .01, .02, .03, .04 times 4, 3, 2, 1, never falling.
+    assert holm([0.04, 0.01, 0.03, 0.02]) == pytest.approx([0.06, 0.04, 0.06, 0.06])
+    assert holm([0.5, 0.9]) == pytest.approx([1.0, 1.0])
+    assert holm([0.03]) == pytest.approx([0.03])
+
+
+def test_unpaired_samples_are_refused() -> None:
+    with pytest.raises(ValueError, match="of one size, got 2 and 3"):
+        paired_difference([1.0, 2.0], [1.0, 2.0, 3.0])
+    with pytest.raises(ValueError, match="must be finite"):
+        paired_difference([1.0, np.nan], [1.0, 2.0])

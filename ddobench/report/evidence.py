@@ -10,11 +10,13 @@ import pandas as pd
 from ddobench.errors import UsageError
 from ddobench.records import Portrait
 from ddobench.report.columns import CELL, SERIES
+from ddobench.report.comparisons import comparison_table
 from ddobench.report.scores import score_table
 from ddobench.report.styles import Style, assign_styles
 from ddobench.seeds import parse_seeds
 
 FILTERS = ("task", "method", "d", "n", "seed", "budget")
+CURVES = ("value_model", "survivors", "invalid")
 
 _WORDS = (
     *("task", "method", "status", "reason", "task_variant", "method_variant", "budget"),
@@ -34,11 +36,17 @@ class Evidence:
     runs: pd.DataFrame
     styles: Mapping[tuple[str, str], Style]  # by method and method variant
     portraits: Sequence[Portrait]
+    curves: pd.DataFrame  # one row per finished run and recorded iteration, see CURVES
 
     @cached_property
     def scores(self) -> pd.DataFrame:
         """The score table of the runs."""
         return score_table(self.runs, self.styles)
+
+    @cached_property
+    def comparisons(self) -> pd.DataFrame:
+        """The comparisons of the variants of each method with its default."""
+        return comparison_table(self.runs, self.curves, self.styles)
 
     def commands(self, shared: Mapping[Any, Any]) -> tuple[str, ...]:
         """Return the commands that made the runs with these values in these columns."""
@@ -51,15 +59,25 @@ class Evidence:
         stored: pd.DataFrame,
         filters: Mapping[str, Any] | None = None,
         portraits: Sequence[Portrait] = (),
+        curves: pd.DataFrame | None = None,
     ) -> "Evidence":
-        """Take the stored runs that pass the filters, and the portraits of their tasks."""
+        """Take the stored runs that pass the filters, with their curves and portraits."""
         runs = _keep_configurations_apart(_make_uniform(stored))
         for name, wanted in (filters or {}).items():
             runs = _filter(runs, name, wanted)
         runs = runs.sort_values([*CELL, *SERIES, "seed"], ignore_index=True)
         shown = set(runs[["task", "task_variant", "d", "n"]].itertuples(index=False, name=None))
         kept = [p for p in portraits if (p.task, p.task_variant, p.d, p.n) in shown]
-        return cls(runs, assign_styles(runs), kept)
+        return cls(runs, assign_styles(runs), kept, _curves_of(runs, curves))
+
+
+def _curves_of(runs: pd.DataFrame, stored: pd.DataFrame | None) -> pd.DataFrame:
+    """Return the curves of the finished runs, under the names that the runs have here."""
+    finished = runs.loc[runs["status"] == "ok", [*CELL, *SERIES, "digest", "seed"]]
+    if stored is None:
+        return pd.DataFrame(columns=[*finished, "iteration", *CURVES])
+    points = stored[["digest", "seed", "iteration", *CURVES]]
+    return finished.merge(points, on=["digest", "seed"])
 
 
 def _make_uniform(stored: pd.DataFrame) -> pd.DataFrame:

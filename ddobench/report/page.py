@@ -10,13 +10,14 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from ddobench.report import tables
-from ddobench.report.columns import SERIES, STUDY
+from ddobench.report import comparisons, tables
+from ddobench.report.columns import CELL, SERIES, STUDY
 from ddobench.report.evidence import Evidence
 from ddobench.report.figures import FORMATS, Absence, Figure
 from ddobench.report.files import file_stem
 from ddobench.report.origins import Origins
 from ddobench.report.portraits import choose_portraits
+from ddobench.report.samples import FEW
 from ddobench.report.scores import leaderboard
 from ddobench.report.styles import explain_privileges
 
@@ -25,7 +26,6 @@ INTERVAL_NOTE = (
     "Mean over seeds [95\u00a0% bootstrap interval: BCa, 9999 resamples, fixed seed]; "
     "the CSV also has Student's t interval."
 )
-FEW = 10  # fewer seeds than this are called few
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,23 @@ def _task_part(task: str, contents: Contents) -> dict[str, Any]:
         "pictures": [_figure_part(item, contents) for item in figures if item.subject == "task"],
         "figures": [_figure_part(item, contents) for item in figures if item.subject != "task"],
         "absences": [item for item in drawn if isinstance(item, Absence)],
+        "controls": _controls(task, contents.evidence),
         "studies": _studies(scores[scores["task"] == task], contents),
     }
+
+
+def _controls(task: str, evidence: Evidence) -> list[dict[str, Any]]:
+    """Spell the comparisons of a task, one table per size."""
+    table = evidence.comparisons
+    return [
+        {
+            "title": tables.name_runs(cell.iloc[0], "n", "d"),
+            "note": comparisons.explain_comparison(cell),
+            "scores": list(comparisons.SCORES.values()),
+            "rows": comparisons.spell_rows(cell),
+        }
+        for _, cell in table[table["task"] == task].groupby(CELL, sort=True)
+    ]
 
 
 def _figure_part(figure: Figure, contents: Contents) -> dict[str, Any]:

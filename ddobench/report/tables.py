@@ -28,10 +28,10 @@ def to_csv(table: pd.DataFrame) -> str:
 
 def score_markdown(scores: pd.DataFrame, notes: Iterable[str]) -> str:
     """Spell the scores for people, one heading per task, variant and budget."""
-    parts = ["# Scores\n", *(f"{_escape(note)}\n" for note in notes)]
+    parts = ["# Scores\n", *(f"{escape_markdown(note)}\n" for note in notes)]
     header = ["n", "d", "method", "regret", "IQM", "median", "value (sd)", "invalid", "seeds"]
     for _, study in scores.groupby(STUDY, sort=True):
-        parts.append(f"## {_escape(name_runs(study.iloc[0]))}\n")
+        parts.append(f"## {escape_markdown(name_runs(study.iloc[0]))}\n")
         rows = [
             [
                 str(row["n"]),
@@ -46,17 +46,20 @@ def score_markdown(scores: pd.DataFrame, notes: Iterable[str]) -> str:
             ]
             for row in study.to_dict("records")
         ]
-        parts.append(_markdown_table(header, rows))
+        parts.append(markdown_table(header, rows, words=[2, len(header) - 1]))
     return "\n".join(parts)
 
 
-def _markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    rule = ["---:", "---:", ":---", *["---:"] * (len(header) - 4), ":---"]
-    lines = [header, rule, *([_escape(cell) for cell in row] for row in rows)]
+def markdown_table(
+    header: Sequence[str], rows: Iterable[Sequence[str]], words: Sequence[int]
+) -> str:
+    """Spell a table, the columns of words to the left and those of numbers to the right."""
+    rule = [":---" if i in words else "---:" for i in range(len(header))]
+    lines = [header, rule, *([escape_markdown(cell) for cell in row] for row in rows)]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def _escape(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """Keep a text from being read as a column, a line or markup."""
     for sign, code in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("|", "\\|")):
         text = text.replace(sign, code)

@@ -11,6 +11,7 @@ import yaml
 
 from ddobench import store
 from ddobench.errors import UsageError
+from ddobench.report.comparisons import comparison_markdown
 from ddobench.report.evidence import FILTERS, Evidence
 from ddobench.report.figures import FORMATS, Figure
 from ddobench.report.files import write_atomically
@@ -54,7 +55,7 @@ def write_report(
     if unknown:
         raise UsageError(f"a filter must be one of {', '.join(FILTERS)}, got {unknown[0]!r}")
     stored = store.load(source)
-    evidence = Evidence.of(stored, filters, store.load_portraits(source))
+    evidence = Evidence.of(stored, filters, store.load_portraits(source), store.load_curves(source))
     scores, problems = evidence.scores, problem_table(evidence.runs)
     drawn = draw_all(evidence)
     figures = [item for item in drawn if isinstance(item, Figure)]
@@ -77,6 +78,8 @@ def write_report(
         **{target / "figures" / f"{item.name}.csv": to_csv(item.data) for item in figures},
         target / "tables" / "scores.csv": to_csv(scores),
         target / "tables" / "scores.md": score_markdown(scores, notes),
+        target / "tables" / "controls.csv": to_csv(evidence.comparisons),
+        target / "tables" / "controls.md": comparison_markdown(evidence.comparisons),
         target / "tables" / "problems.csv": to_csv(problems),
         target / "index.html": page,  # last: it speaks of the others
     }

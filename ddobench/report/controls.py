@@ -1,0 +1,111 @@
+"""The controls: what remains of a method's score when one of its parts is replaced."""
+
+from collections.abc import Iterator
+from itertools import accumulate, pairwise
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Drawing
+from matplotlib.ticker import MaxNLocator
+
+from ddobench.report.columns import CELL, SERIES
+from ddobench.report.comparisons import SCORES, explain_comparison
+from ddobench.report.drawing import FAINT, LOOK, PALE, blank_drawing
+from ddobench.report.evidence import Evidence
+from ddobench.report.figures import Absence, Figure
+from ddobench.report.files import file_stem
+from ddobench.report.labels import wrap_text
+from ddobench.report.panels import WIDTH, freeze_layout
+from ddobench.report.samples import describe_sample
+from ddobench.report.tables import name_runs
+
+_UNITS = {
+    "final_model": "final value,\nranked by the method [sd]",
+    "best_oracle": "best iteration,\nranked by the oracle [sd]",
+    "invalid_final": "invalid designs\nat the end [%]",
+}
+_ROW = 0.27  # inches
+_WIDEST_LABEL = 34  # characters
+_TEXT = (
+    "One method with one part replaced at a time. Large marks are means over seeds with 95\u00a0% "
+    "bootstrap intervals (BCa), small dots below them the seeds; the thin line continues the mean "
+    "of the first variant. The best iteration is an oracle's choice."
+)
+
+
+def variant_controls(evidence: Evidence) -> Iterator[Figure | Absence]:
+    """Draw the variants of every method that has several on the same task, d, n and budget."""
+    for _, table in evidence.comparisons.groupby(CELL, sort=True):
+        first = table.iloc[0]
+        name = name_runs(first, "n", "d")
+        parts = [_TEXT, explain_comparison(table), *describe_sample(evidence, table)]
+        yield Figure(
+            name=file_stem(
+                "controls", *(str(first[key]) for key in ("task", "task_variant")),
+                f"d{first['d']}-n{first['n']}",
+                "" if first["budget"] == "full" else str(first["budget"]),
+            ),
+            title=f"Controls: {name}",
+            caption=" ".join(parts),
+            task=str(first["task"]),
+            data=table,
+            commands=evidence.commands(first[CELL].to_dict()),
+            drawing=_draw(table, evidence, name),
+            subject="methods",
+        )  # fmt: skip
+
+
+def _draw(table: pd.DataFrame, evidence: Evidence, name: str) -> Drawing:
+    rows = list(table[SERIES].drop_duplicates().itertuples(index=False, name=None))
+    heights = _row_places([method for method, _ in rows])
+    labels = [wrap_text(evidence.styles[key].label, _WIDEST_LABEL) for key in rows]
+    with mpl.rc_context(LOOK):
+        drawing = blank_drawing(WIDTH, 0.95 + _ROW * (heights[-1] + 1))
+        drawing.set_layout_engine("constrained", w_pad=0.06, h_pad=0.06)
+        drawing.suptitle(name, x=0.012, ha="left", fontsize=9.5, parse_math=False)
+        panels = drawing.subplots(1, len(SCORES), sharey=True, squeeze=False)[0]
+        for axes, score in zip(panels, SCORES, strict=True):
+            _draw_panel(axes, table[table["score"] == score], evidence, heights)
+            axes.set_xlabel(_UNITS[score], fontsize=8.5)
+        panels[0].set_yticks(heights, labels, fontsize=8)
+        for text in panels[0].get_yticklabels():
+            text.set_parse_math(False)
+        panels[0].set_ylim(heights[-1] + 0.6, -0.6)
+        freeze_layout(drawing)
+    return drawing
+
+
+def _row_places(methods: list[str]) -> list[float]:
+    """Return the place of every row from the top, methods apart."""
+    changes = accumulate((a != b for a, b in pairwise(methods)), initial=0)
+    return [i + 0.5 * change for i, change in enumerate(changes)]
+
+
+def _draw_panel(axes: Axes, table: pd.DataFrame, evidence: Evidence, heights: list[float]) -> None:
+    axes.grid(axis="x", color=PALE, linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.spines["left"].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    axes.tick_params(axis="x", labelsize=8)
+    axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+    scale = 100 if table["score"].iloc[0] == "invalid_final" else 1
+    if scale == 100:
+        axes.set_xlim(-4, 104)
+    places = dict(zip(table[SERIES].itertuples(index=False, name=None), heights, strict=True))
+    for row in table.to_dict("records"):
+        key = (str(row["method"]), str(row["method_variant"]))
+        style, y = evidence.styles[key], places[key]
+        seeds = scale * np.array(row["by_seed"].split(), dtype=float)
+        below = np.full(len(seeds), y + 0.24)
+        axes.plot(seeds, below, linestyle="none", marker="o", markersize=2.8, alpha=0.4,
+                  markerfacecolor=style.color, markeredgewidth=0, zorder=2)  # fmt: skip
+        axes.hlines(y, scale * row["low"], scale * row["high"], color=style.color, linewidth=1.6,
+                    zorder=3)  # fmt: skip
+        axes.plot([scale * row["mean"]], [y], linestyle="none", marker=style.marker, markersize=6.5,
+                  markerfacecolor=style.color, markeredgecolor="white", markeredgewidth=0.6,
+                  zorder=4)  # fmt: skip
+        if row["method_variant"] == row["reference"]:
+            last = max(place for other, place in places.items() if other[0] == row["method"])
+            axes.vlines(scale * row["mean"], y, last + 0.4, color=FAINT, linewidth=0.8, zorder=1)

@@ -1,0 +1,42 @@
+"""What a caption says about the sample behind a figure."""
+
+import pandas as pd
+
+from ddobench.report.columns import CELL, SERIES
+from ddobench.report.evidence import Evidence
+from ddobench.report.styles import explain_privileges
+
+FEW = 10  # fewer seeds than this are called few
+_LOST = ["declined", "failed", "missing", "unscored"]
+
+
+def describe_sample(evidence: Evidence, points: pd.DataFrame) -> list[str]:
+    """Say how many seeds were averaged, which are lost, and which methods know too much."""
+    cells = points[[*CELL, *SERIES]].drop_duplicates()
+    scores = evidence.scores.merge(cells, on=[*CELL, *SERIES])
+    scored = scores.loc[scores["seeds"] > 0, "seeds"]
+    if scored.empty:
+        return []
+    parts = [count_seeds(int(scored.min()), int(scored.max()))]
+    lost = scores[_LOST].sum()
+    if lost.sum():
+        said = ", ".join(f"{count} {name}" for name, count in lost.items() if count)
+        parts.append(f"Hollow markers lack seeds ({said} in all).")
+    keys = set(cells[SERIES].itertuples(index=False, name=None))
+    used = {key: style for key, style in evidence.styles.items() if key in keys}
+    return parts + [f"{note}." for note in explain_privileges(used)]
+
+
+def count_seeds(fewest: int, most: int) -> str:
+    """Say how large a sample is, and that it is small where it is."""
+    seeds = f"{most}" if fewest == most else f"{fewest} to {most}"
+    noun = "seed" if fewest == most == 1 else "seeds"
+    small = ", a small sample" if fewest < FEW else ""
+    return f"{seeds} {noun} per method and d{small}."
+
+
+def lost_seeds(evidence: Evidence) -> set[tuple[object, ...]]:
+    """Return the cells and series whose mean lacks a seed that was tried or that others have."""
+    scores = evidence.scores
+    short = scores[scores[_LOST].sum(axis=1) > 0]
+    return set(short[[*CELL, *SERIES]].itertuples(index=False, name=None))

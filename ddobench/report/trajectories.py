@@ -1,0 +1,201 @@
+"""What happens along the ascent: value and invalid designs against iteration, a panel per d."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Drawing
+from matplotlib.ticker import MaxNLocator, PercentFormatter
+
+from ddobench.report.columns import FAMILY, SERIES
+from ddobench.report.curves import (
+    average_curves,
+    choose_series,
+    climbing_families,
+    landmark_means,
+    series_of,
+)
+from ddobench.report.drawing import LOOK
+from ddobench.report.evidence import Evidence
+from ddobench.report.figures import Absence, Figure
+from ddobench.report.files import file_stem
+from ddobench.report.panels import (
+    draw_band,
+    draw_landmarks,
+    freeze_layout,
+    mark_end,
+    panel_grid,
+)
+from ddobench.report.samples import describe_sample, lost_seeds
+from ddobench.report.styles import Style
+from ddobench.report.tables import name_runs
+
+_MEANS = "Lines are means over all seeds of a method, bands 95\u00a0% t intervals of the mean,"
+_BAND = f"{_MEANS} symmetric even where the optimum or the panel ends."
+_BAND_OF_SHARES = f"{_MEANS} cut at 0 and 100\u00a0%."
+_ONE_SHOT = "A method that proposes once is a level line."
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One score along the ascent and how to read it."""
+
+    score: str
+    stem: str
+    title: str
+    axis: str
+    text: str
+    landmarks: bool = True
+    fraction: bool = False
+
+
+VALUE = Reading(
+    "value_model", "value", "Value against iteration", "value [sd of visible values]",
+    "True value of the designs that the method itself ranks highest (128 unless the budget "
+    "says otherwise), in standard deviations of the visible values above their mean. An invalid design "
+    "counts as the worst visible value.",
+)  # fmt: skip
+SURVIVORS = Reading(
+    "survivors", "survivors", "Value of the best valid designs against iteration",
+    "value [sd of visible values]",
+    "The published reading, an oracle's choice: the valid designs of largest true value (128 "
+    "unless the budget says otherwise), invalid ones left out. A seed stops for good once fewer valid designs "
+    "than that remain; a line ends, at a cross, with the last iteration that all its seeds reach.",
+)  # fmt: skip
+INVALID = Reading(
+    "invalid", "invalid", "Invalid designs against iteration", "invalid designs [%]",
+    "Share of all proposed designs that are outside the domain of the function.",
+    landmarks=False, fraction=True,
+)  # fmt: skip
+
+
+def value_by_iteration(evidence: Evidence) -> Iterator[Figure | Absence]:
+    """Draw the headline: the value of the designs that a method ranks highest."""
+    for family in climbing_families(evidence):
+        yield _figure(evidence, family, VALUE)
+
+
+def survivors_by_iteration(evidence: Evidence) -> Iterator[Figure | Absence]:
+    """Draw the published reading wherever it differs from the headline."""
+    for family in climbing_families(evidence):
+        if not np.allclose(family["value_model"], family["survivors"], equal_nan=False):
+            yield _figure(evidence, family, SURVIVORS)
+
+
+def invalid_by_iteration(evidence: Evidence) -> Iterator[Figure | Absence]:
+    """Draw the share of invalid designs wherever there are any."""
+    for family in climbing_families(evidence):
+        if (family["invalid"] > 0).any():
+            yield _figure(evidence, family, INVALID)
+
+
+def _figure(evidence: Evidence, family: pd.DataFrame, reading: Reading) -> Figure:
+    drawn, hidden = choose_series(family)
+    points = average_curves(drawn, reading.score)
+    if reading.fraction:
+        points[["low", "high"]] = points[["low", "high"]].clip(0, 1)
+    landmarks = landmark_means(evidence, family)
+    first = family.iloc[0]
+    name = name_runs(first, "n")
+    return Figure(
+        name=file_stem(
+            reading.stem, *(str(first[key]) for key in ("task", "task_variant")), f"n{first['n']}",
+            "" if first["budget"] == "full" else str(first["budget"]),
+        ),
+        title=f"{reading.title}: {name}",
+        caption=_caption(evidence, family, points, reading, hidden),
+        task=str(first["task"]),
+        data=points.merge(landmarks.reset_index(), on="d") if reading.landmarks else points,
+        commands=evidence.commands(first[FAMILY].to_dict()),
+        drawing=_draw(points, evidence, reading, landmarks, name),
+        subject="methods",
+    )  # fmt: skip
+
+
+def _draw(
+    points: pd.DataFrame, evidence: Evidence, reading: Reading, landmarks: pd.DataFrame, name: str
+) -> Drawing:
+    styles = {key: evidence.styles[key] for key in series_of(points)}
+    lacking = lost_seeds(evidence)
+    sizes = sorted(points["d"].unique())
+    last = int(points["iteration"].max())
+    with mpl.rc_context(LOOK):
+        drawing, panels = panel_grid(
+            len(sizes), name, list(styles.values()), "iteration", reading.axis
+        )
+        for axes, d in zip(panels, sizes, strict=True):
+            _draw_panel(axes, points[points["d"] == d], styles, reading, last, lacking)
+            axes.set_title(f"$d = {d}$", loc="left", fontsize=9)
+            if reading.landmarks:
+                draw_landmarks(axes, *landmarks.loc[d, ["best_visible", "optimum"]])
+        panels[0].set_xlim(-0.02 * last, 1.02 * last)
+        panels[0].xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10], integer=True))
+        if reading.fraction:
+            panels[0].set_ylim(-0.04, 1.04)
+            panels[0].yaxis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=""))
+        else:
+            panels[0].set_ylim(*_limits(points, landmarks))
+            panels[0].yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+        freeze_layout(drawing)
+    return drawing
+
+
+def _limits(points: pd.DataFrame, landmarks: pd.DataFrame) -> tuple[float, float]:
+    """Return limits that hold all means and landmarks, and bands unless they dwarf these."""
+    shown = np.concatenate([points["mean"], landmarks.to_numpy().ravel(), [0.0]])
+    low, high = float(np.nanmin(shown)), float(np.nanmax(shown))
+    most = 0.25 * max(high - low, 1e-3)
+    bottom, top = np.nanmin([*points["low"], low]), np.nanmax([*points["high"], high])
+    room = 0.04 * (high - low)
+    return max(low - most, float(bottom) - room), min(high + most, float(top) + room)
+
+
+def _draw_panel(
+    axes: Axes, points: pd.DataFrame, styles: Mapping[tuple[str, str], Style], reading: Reading,
+    last: int, lacking: set[tuple[object, ...]],
+) -> None:  # fmt: skip
+    for place, (key, style) in enumerate(styles.items()):
+        curve = points[(points[SERIES] == list(key)).all(axis=1)].sort_values("iteration")
+        shown = curve[curve["mean"].notna()]
+        if shown.empty:
+            continue
+        level = curve["iteration"].max() == 0
+        repeated = shown.loc[shown.index.repeat(2)] if level else shown
+        x = np.array([0.0, last]) if level else shown["iteration"].to_numpy(dtype=float)
+        mean, low, high = (repeated[part].to_numpy(dtype=float) for part in ("mean", "low", "high"))
+        row = curve.iloc[0]
+        hollow = (*row[FAMILY], row["d"], *key) in lacking
+        draw_band(axes, x, mean, (low, high), style, place=place, last=last, hollow=hollow)
+        if len(shown) < len(curve) and reading is SURVIVORS:
+            mark_end(axes, x[-1], mean[-1], style)
+
+
+def _caption(
+    evidence: Evidence, family: pd.DataFrame, points: pd.DataFrame, reading: Reading, hidden: int
+) -> str:
+    parts = [reading.text, _BAND_OF_SHARES if reading.fraction else _BAND]
+    if reading is SURVIVORS:
+        parts += _without_curve(points, evidence)
+    if points.groupby(["d", *SERIES])["iteration"].max().eq(0).any():
+        parts.append(_ONE_SHOT)
+    if reading is VALUE and not (family["invalid"] > 0).any():
+        parts.append("No design was ever invalid.")
+    if reading is VALUE and np.allclose(family["value_model"], family["survivors"]):
+        parts.append("The published reading, ranked by truth among the valid, is the same here.")
+    if hidden:
+        parts.append(f"{hidden} variants of these methods are left out; the controls compare them.")
+    parts += describe_sample(evidence, points)
+    return " ".join(parts)
+
+
+def _without_curve(points: pd.DataFrame, evidence: Evidence) -> list[str]:
+    """Name the series that have no point at all because a seed stopped before the first step."""
+    empty = points.groupby(["d", *SERIES])["mean"].count()
+    missing = [
+        f"{evidence.styles[str(method), str(variant)].label} at d\u00a0=\u00a0{d}"
+        for d, method, variant in empty[empty == 0].index
+    ]
+    return [f"Without a line, as some seed stops at once: {', '.join(missing)}."] if missing else []
