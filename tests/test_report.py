@@ -19,6 +19,7 @@ from ddobench.errors import UsageError
 from ddobench.records import Record
 from ddobench.report import Written, write_report
 from ddobench.report.__main__ import spell_filter
+from ddobench.report.commands import portable
 from ddobench.report.evidence import Evidence
 from ddobench.report.figures import Absence, Figure
 from ddobench.report.files import write_atomically
@@ -596,3 +597,9 @@ def test_a_strange_manifest_deletes_nothing(tmp_path: Path, listed: str) -> None
     clear_stale(report, {})
     assert victim.exists()
     assert (report / "victim").exists()
+
+
+def test_a_command_is_repeated_without_the_folder_of_one_machine() -> None:
+    typed = "python -m ddobench -m 'method=glob(*)' seed=0-4 'results_dir=/mnt/my runs'"
+    assert portable(typed) == "python -m ddobench -m 'method=glob(*)' seed=0-4"
+    assert portable("python -m ddobench 'half") == "python -m ddobench 'half"

@@ -1,11 +1,24 @@
-"""Commands that a report suggests."""
+"""Commands that a report repeats or suggests."""
 
 import re
 import shlex
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 import pandas as pd
+
+
+@cache
+def portable(command: str) -> str:
+    """Return a command without the folder its results went to, which is a matter of one machine."""
+    try:
+        words = shlex.split(command)
+    except ValueError:  # a quote that never ends: left as it was typed
+        return command
+    if not any(word.startswith("results_dir=") for word in words):
+        return command
+    return shlex.join(word for word in words if not word.startswith("results_dir="))
 
 
 def sweep_command(row: "pd.Series[Any]", methods: Iterable[str], **sizes: str) -> str:

@@ -10,6 +10,7 @@ import pandas as pd
 from ddobench.errors import UsageError
 from ddobench.records import Portrait
 from ddobench.report.columns import CELL, SERIES
+from ddobench.report.commands import portable
 from ddobench.report.comparisons import comparison_table
 from ddobench.report.scores import score_table
 from ddobench.report.styles import Style, assign_styles
@@ -86,6 +87,7 @@ def _make_uniform(stored: pd.DataFrame) -> pd.DataFrame:
     for column in _WORDS:
         words = runs[column] if column in runs else pd.Series("", index=runs.index, dtype=object)
         runs[column] = words.astype(object).where(words.notna(), "").astype(str)
+    runs["command"] = runs["command"].map(portable)
     for column in _NUMBERS:
         numbers = runs[column] if column in runs else pd.Series(float("nan"), index=runs.index)
         runs[column] = pd.to_numeric(numbers, errors="coerce").astype(float)

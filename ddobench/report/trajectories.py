@@ -54,16 +54,17 @@ class Reading:
 
 VALUE = Reading(
     "value_model", "value", "Value against iteration", "value [sd of visible values]",
-    "True value of the designs that the method itself ranks highest (128 unless the budget "
-    "says otherwise), in standard deviations of the visible values above their mean. An invalid design "
+    "True value of the designs that the method itself ranks highest (128 unless the budget says "
+    "otherwise), in standard deviations of the visible values above their mean. An invalid design "
     "counts as the worst visible value.",
 )  # fmt: skip
 SURVIVORS = Reading(
     "survivors", "survivors", "Value of the best valid designs against iteration",
     "value [sd of visible values]",
     "The published reading, an oracle's choice: the valid designs of largest true value (128 "
-    "unless the budget says otherwise), invalid ones left out. A seed stops for good once fewer valid designs "
-    "than that remain; a line ends, at a cross, with the last iteration that all its seeds reach.",
+    "unless the budget says otherwise), invalid ones left out. A seed stops for good once fewer "
+    "valid designs than that remain; a line ends, at a cross, with the last iteration that all its "
+    "seeds reach.",
 )  # fmt: skip
 INVALID = Reading(
     "invalid", "invalid", "Invalid designs against iteration", "invalid designs [%]",
