@@ -1,10 +1,12 @@
 """Clique networks: what they compute, what never meets, and that seeds stay apart."""
 
 from itertools import combinations
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from ddobench import cliques
 from ddobench.cliques import CliqueMLP
@@ -150,6 +152,34 @@ def test_new_graphs_are_taken_up_by_passes_that_exist_already() -> None:
     expected = slow_value(network, x).float()
     torch.testing.assert_close(passes.forward(x)[..., 0], expected, rtol=1e-5, atol=1e-6)
     torch.testing.assert_close(passes.value(x), expected, rtol=1e-5, atol=1e-6)
+
+
+class Largest(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Watches how large the tensors get that operations return."""
+
+    numel = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        found = func(*args, **(kwargs or {}))
+        if isinstance(found, Tensor):
+            self.numel = max(self.numel, found.numel())
+        return found
+
+
+def test_an_ascent_never_holds_the_hidden_units_of_all_cliques_and_designs() -> None:
+    d, width, designs = 30, 64, 1000
+    graph = Graph.from_edges(d, [(i, i + 1) for i in range(d - 1)])
+    network = CliqueMLP((d, width, width, 1), [graph], Streams([0], "test"), CPU)
+    passes, x = network.passes(), Streams([0], "test/x").normal(designs, d)
+    with Largest() as largest:  # type: ignore[no-untyped-call]
+        passes.value_and_gradient(x)
+        passes.value(x)
+    assert len(graph.cliques) * designs * width > 10 * largest.numel
+    with Largest() as largest:  # type: ignore[no-untyped-call]
+        passes.forward(x[:, :100])
+    assert largest.numel <= len(graph.cliques) * 100 * width, (
+        "one layer of hidden units is the most"
+    )
 
 
 def test_a_design_that_is_no_number_harms_no_clique_without_it() -> None:
