@@ -465,8 +465,8 @@ def test_filters_are_spelled_so_that_hydra_takes_them_for_values() -> None:
 def test_a_method_looks_the_same_in_every_report() -> None:
     alone = assign_styles(evidence_of(sweep(methods=["fgm"])).runs)
     among = assign_styles(evidence_of(sweep(methods=["a", "b", "fgm", "naive"])).runs)
-    assert alone["fgm", ""] == among["fgm", ""]
-    assert alone["fgm", ""].color == "#0072b2"
+    assert alone["quadratic", "fgm", ""] == among["quadratic", "fgm", ""]
+    assert alone["quadratic", "fgm", ""].color == "#0072b2"
 
 
 def test_methods_without_a_usable_colour_get_distinct_ones() -> None:
@@ -474,7 +474,7 @@ def test_methods_without_a_usable_colour_get_distinct_ones() -> None:
     styles = assign_styles(evidence_of(rows).runs)
     assert len({style.color for style in styles.values()}) == 5
     assert len({style.marker for style in styles.values()}) == 5
-    assert styles["a", ""].label == "a"
+    assert styles["quadratic", "a", ""].label == "a"
 
 
 def test_variants_of_a_method_share_its_colour_and_differ_in_marker() -> None:
@@ -482,10 +482,18 @@ def test_variants_of_a_method_share_its_colour_and_differ_in_marker() -> None:
         methods=["fgm"], seeds=1, method_variant="ridge=1.0"
     )
     styles = assign_styles(evidence_of(rows).runs)
-    plain, ridge = styles["fgm", ""], styles["fgm", "ridge=1.0"]
+    plain, ridge = styles["quadratic", "fgm", ""], styles["quadratic", "fgm", "ridge=1.0"]
     assert plain.color == ridge.color
     assert plain.marker != ridge.marker
     assert ridge.label == "FGM†, ridge=1.0"
+
+
+def test_a_privilege_is_marked_only_on_the_task_where_it_was_used() -> None:
+    told = sweep(methods=["fgm"], seeds=1)
+    untold = [{**row, "task": "chain", "privileges": ""} for row in told]
+    styles = assign_styles(evidence_of(told + untold).runs)
+    assert styles["quadratic", "fgm", ""].label == "FGM†"
+    assert styles["chain", "fgm", ""].label == "FGM"
 
 
 def test_two_methods_with_one_label_are_told_apart_by_name() -> None:

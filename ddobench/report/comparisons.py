@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ddobench.report.columns import CELL, FAMILY, SERIES
-from ddobench.report.styles import Style
+from ddobench.report.styles import Key, Style
 from ddobench.report.tables import (
     DASH,
     MINUS,
@@ -35,7 +35,7 @@ HEADER = ["variant", *chain.from_iterable(_TRIPLES), "pairs"]
 
 
 def comparison_table(
-    runs: pd.DataFrame, curves: pd.DataFrame, styles: Mapping[tuple[str, str], Style]
+    runs: pd.DataFrame, curves: pd.DataFrame, styles: Mapping[Key, Style]
 ) -> pd.DataFrame:
     """Return one row per cell, variant and score, where a method that climbs has variants.
 
@@ -56,7 +56,7 @@ def comparison_table(
     return table
 
 
-def _compare(runs: pd.DataFrame, styles: Mapping[tuple[str, str], Style]) -> list[dict[Any, Any]]:
+def _compare(runs: pd.DataFrame, styles: Mapping[Key, Style]) -> list[dict[Any, Any]]:
     """Compare the variants of one method in one cell, its default first."""
     variants = sorted(runs["method_variant"].unique(), key=lambda name: (len(name) > 0, name))
     reference = min(variants, key=lambda name: (len(name), name))
@@ -65,7 +65,7 @@ def _compare(runs: pd.DataFrame, styles: Mapping[tuple[str, str], Style]) -> lis
     for variant in variants:
         own = runs[runs["method_variant"] == variant]
         named = {name: own[name].iloc[0] for name in [*CELL, *SERIES]}
-        named["label"] = styles[str(own["method"].iloc[0]), variant].label
+        named["label"] = styles[named["task"], named["method"], variant].label
         default = runs[runs["method_variant"] == reference]
         for score in SCORES:
             row = named | {"reference": reference, "score": score} | _estimate(own, score)

@@ -60,7 +60,8 @@ def variant_controls(evidence: Evidence) -> Iterator[Figure | Absence]:
 def _draw(table: pd.DataFrame, evidence: Evidence, name: str) -> Drawing:
     rows = list(table[SERIES].drop_duplicates().itertuples(index=False, name=None))
     heights = _row_places([method for method, _ in rows])
-    labels = [wrap_text(evidence.styles[key].label, _WIDEST_LABEL) for key in rows]
+    task = str(table["task"].iloc[0])
+    labels = [wrap_text(evidence.styles[task, *key].label, _WIDEST_LABEL) for key in rows]
     with mpl.rc_context(LOOK):
         drawing = blank_drawing(WIDTH, 0.95 + _ROW * (heights[-1] + 1))
         drawing.set_layout_engine("constrained", w_pad=0.06, h_pad=0.06)
@@ -96,7 +97,7 @@ def _draw_panel(axes: Axes, table: pd.DataFrame, evidence: Evidence, heights: li
     places = dict(zip(table[SERIES].itertuples(index=False, name=None), heights, strict=True))
     for row in table.to_dict("records"):
         key = (str(row["method"]), str(row["method_variant"]))
-        style, y = evidence.styles[key], places[key]
+        style, y = evidence.styles[str(row["task"]), *key], places[key]
         seeds = scale * np.array(row["by_seed"].split(), dtype=float)
         below = np.full(len(seeds), y + 0.24)
         axes.plot(seeds, below, linestyle="none", marker="o", markersize=2.8, alpha=0.4,

@@ -13,7 +13,7 @@ from ddobench.report.columns import CELL, SERIES
 from ddobench.report.commands import portable
 from ddobench.report.comparisons import comparison_table
 from ddobench.report.scores import score_table
-from ddobench.report.styles import Style, assign_styles
+from ddobench.report.styles import Key, Style, assign_styles
 from ddobench.seeds import parse_seeds
 
 FILTERS = ("task", "method", "d", "n", "seed", "budget")
@@ -35,7 +35,7 @@ class Evidence:
     """The runs behind a report, how each series of them looks, and what their tasks look like."""
 
     runs: pd.DataFrame
-    styles: Mapping[tuple[str, str], Style]  # by method and method variant
+    styles: Mapping[Key, Style]  # by task, method and method variant
     portraits: Sequence[Portrait]
     curves: pd.DataFrame  # one row per finished run and recorded iteration, see CURVES
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,7 +19,7 @@ from ddobench.report.origins import Origins
 from ddobench.report.portraits import choose_portraits
 from ddobench.report.samples import FEW
 from ddobench.report.scores import leaderboard
-from ddobench.report.styles import explain_privileges
+from ddobench.report.styles import Key, Style, explain_privileges
 
 FIRST_SWEEP = "python -m ddobench -m 'method=glob(*)' task=quadratic d=10,20,40 seed=0-9"
 INTERVAL_NOTE = (
@@ -65,16 +65,22 @@ def render_page(contents: Contents) -> str:
         runs=runs,
         counts=runs["status"].value_counts().to_dict(),
         tasks=[_task_part(str(task), contents) for task in sorted(runs["task"].unique())],
-        series=sorted(styles.items()),
+        series=[replace(look, label=look.name) for look in _looks(styles)],
         board=_studies(leaderboard(contents.evidence.scores), contents),
         problems=_group_problems(contents.problems, contents.evidence),
         commands=sorted(set(runs["command"]) - {""}),
-        privileges=explain_privileges(styles),
+        privileges=explain_privileges(styles.values()),
         interval_note=INTERVAL_NOTE,
         first_sweep=FIRST_SWEEP,
         written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         few=FEW,
     )
+
+
+def _looks(styles: Mapping[Key, Style]) -> list[Style]:
+    """Return one style for each series; its signs would depend on the task."""
+    looks = {(method, variant): style for (_, method, variant), style in styles.items()}
+    return [looks[key] for key in sorted(looks)]
 
 
 def _task_part(task: str, contents: Contents) -> dict[str, Any]:
@@ -125,7 +131,9 @@ def _studies(table: pd.DataFrame, contents: Contents) -> list[dict[str, Any]]:
         rows = [
             {
                 "row": row,
-                "style": contents.evidence.styles[row["method"], row["method_variant"]],
+                "style": contents.evidence.styles[
+                    row["task"], row["method"], row["method_variant"]
+                ],
                 "regret": _estimate(row, "regret"),
                 "value": _estimate(row, "value"),
                 "counts": tables.describe_counts(row),
@@ -155,7 +163,9 @@ def _group_problems(problems: pd.DataFrame, evidence: Evidence) -> list[dict[str
         {
             "title": tables.name_runs(rows.iloc[0]),
             "style": evidence.styles[
-                str(rows["method"].iloc[0]), str(rows["method_variant"].iloc[0])
+                str(rows["task"].iloc[0]),
+                str(rows["method"].iloc[0]),
+                str(rows["method_variant"].iloc[0]),
             ],
             "status": rows["status"].iloc[0],
             "reason": rows["reason"].iloc[0] or "no reason was recorded",

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -26,7 +25,7 @@ from ddobench.report.evidence import Evidence
 from ddobench.report.figures import Absence, Figure
 from ddobench.report.files import file_stem
 from ddobench.report.labels import label_ends
-from ddobench.report.styles import Style, explain_privileges
+from ddobench.report.styles import Key, Style, explain_privileges
 from ddobench.report.tables import MINUS, name_runs
 
 _UNITS = {"raw": "raw units", "sd": "sd of the visible values"}
@@ -113,7 +112,7 @@ def _absence(points: pd.DataFrame) -> Absence:
     )
 
 
-def _draw(points: pd.DataFrame, styles: Mapping[tuple[str, str], Style], axis: Axis) -> Drawing:
+def _draw(points: pd.DataFrame, styles: Mapping[Key, Style], axis: Axis) -> Drawing:
     with mpl.rc_context(LOOK):
         drawing = blank_drawing()
         axes = blank_axes(drawing)
@@ -121,7 +120,7 @@ def _draw(points: pd.DataFrame, styles: Mapping[tuple[str, str], Style], axis: A
         sizes = sorted(points[axis.column].unique())
         ends: list[tuple[Style, float, float]] = []
         for key, series in points.groupby(SERIES, sort=True):
-            style = styles[str(key[0]), str(key[1])]
+            style = styles[str(series["task"].iloc[0]), str(key[0]), str(key[1])]
             curve = series.set_index(axis.column).reindex(sizes)
             mean, low, high = (
                 curve[f"regret_{name}"].to_numpy(dtype=float) for name in ("mean", "low", "high")
@@ -157,8 +156,6 @@ def _caption(points: pd.DataFrame, evidence: Evidence) -> str:
     if lost.sum():
         said = ", ".join(f"{count} {name}" for name, count in lost.items() if count)
         parts.append(f"Hollow markers lack seeds ({said} in all).")
-    used: dict[Any, Style] = {
-        (m, v): evidence.styles[str(m), str(v)] for m, v in points[SERIES].itertuples(index=False)
-    }
-    parts += [f"{note}." for note in explain_privileges(used)]
+    keys = points[["task", *SERIES]].itertuples(index=False, name=None)
+    parts += [f"{note}." for note in explain_privileges(evidence.styles[key] for key in keys)]
     return " ".join(parts)

@@ -22,9 +22,8 @@ def describe_sample(evidence: Evidence, points: pd.DataFrame) -> list[str]:
     if lost.sum():
         said = ", ".join(f"{count} {name}" for name, count in lost.items() if count)
         parts.append(f"Hollow markers lack seeds ({said} in all).")
-    keys = set(cells[SERIES].itertuples(index=False, name=None))
-    used = {key: style for key, style in evidence.styles.items() if key in keys}
-    return parts + [f"{note}." for note in explain_privileges(used)]
+    keys = set(cells[["task", *SERIES]].itertuples(index=False, name=None))
+    return parts + [f"{note}." for note in explain_privileges(evidence.styles[k] for k in keys)]
 
 
 def count_seeds(fewest: int, most: int) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from ddobench.report.columns import CELL, SERIES, STUDY
-from ddobench.report.styles import Style
+from ddobench.report.styles import Key, Style
 from ddobench.statistics import interquartile_mean, mean_interval, t_interval
 
 _COUNTS = ["seeds", "ok", "declined", "failed", "missing", "unscored"]
@@ -17,7 +17,7 @@ _VALUE = ["value_mean", "value_low", "value_high", "value_interval", "best_visib
 _COLUMNS = [*CELL, *SERIES, "label", "privileges", *_COUNTS, *_REGRET, *_VALUE, "invalid"]
 
 
-def score_table(runs: pd.DataFrame, styles: Mapping[tuple[str, str], Style]) -> pd.DataFrame:
+def score_table(runs: pd.DataFrame, styles: Mapping[Key, Style]) -> pd.DataFrame:
     """Return one row per task, variant, n, budget, d and method: who was counted, and the scores.
 
     `seeds` are the runs averaged. `missing` are seeds that another method of the same cell has
@@ -27,7 +27,7 @@ def score_table(runs: pd.DataFrame, styles: Mapping[tuple[str, str], Style]) -> 
     for _, cell in runs.groupby(CELL, sort=True):
         expected = cell["seed"].nunique()
         for key, series in cell.groupby(SERIES, sort=True):
-            style = styles[str(key[0]), str(key[1])]
+            style = styles[str(series["task"].iloc[0]), str(key[0]), str(key[1])]
             rows.append(
                 {name: series[name].iloc[0] for name in [*CELL, *SERIES]}
                 | {"label": style.label, "privileges": " ".join(style.privileges)}

@@ -87,11 +87,12 @@ def _points(evidence: Evidence, family: pd.DataFrame) -> pd.DataFrame:
 
 def _draw(points: pd.DataFrame, evidence: Evidence, name: str) -> Drawing:
     keys = series_of(points)
+    styles = {key: evidence.styles[str(points["task"].iloc[0]), *key] for key in keys}
     sizes = sorted(points["d"].unique())
     lacking = lost_seeds(evidence)
     with mpl.rc_context(LOOK):
         drawing, panels = panel_grid(
-            len(_PANELS), name, [evidence.styles[key] for key in keys], "dimension $d$",
+            len(_PANELS), name, [*styles.values()], "dimension $d$",
             "share of the optimum [%]",
         )  # fmt: skip
         for axes, (score, title) in zip(panels, _PANELS.items(), strict=True):
@@ -107,7 +108,7 @@ def _draw(points: pd.DataFrame, evidence: Evidence, name: str) -> Drawing:
                     for part in ("mean", "low", "high")
                 )
                 x, short = np.asarray(sizes, dtype=float), curve["hollow"].eq(True).to_numpy()
-                draw_curve(axes, x, mean, (low, high), evidence.styles[key], short, covered)
+                draw_curve(axes, x, mean, (low, high), styles[key], short, covered)
         set_sizes(panels[0], sizes)
         columns = [f"{score}_{part}" for score in _PANELS for part in ("mean", "low", "high")]
         set_values(panels[0], points[[*columns, "best_visible_mean"]].to_numpy(dtype=float), 0.0)

@@ -7,7 +7,7 @@ while there are markers left.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from zlib import crc32
 
@@ -28,36 +28,47 @@ _OTHER_SIGN = "§"
 
 @dataclass(frozen=True)
 class Style:
-    """The look of one series: a method in one variant."""
+    """The look of one series: a method in one variant, on one task."""
 
     label: str  # with the signs of its privileges
     color: str  # "#rrggbb"
     marker: str
     dashes: tuple[float, ...]  # on, off, ... in line widths; empty: solid
     privileges: tuple[str, ...]
+    name: str = ""  # the label without the signs
 
 
-def assign_styles(runs: pd.DataFrame) -> dict[tuple[str, str], Style]:
-    """Give every method and variant of these runs a look of its own."""
+Key = tuple[str, str, str]  # task, method, method variant
+
+
+def assign_styles(runs: pd.DataFrame) -> dict[Key, Style]:
+    """Give every method and variant of these runs a look of its own, the same on all tasks.
+
+    What a method is told beyond the visible table may differ from task to task, and so may the
+    signs behind its name.
+    """
     cards = {str(method): _card(rows) for method, rows in runs.groupby("method")}
     labels = pd.Series({method: label for method, (label, _) in cards.items()}, dtype=object)
     ambiguous = set(labels[labels.duplicated(keep=False)].index)
     colors = _assign_colors({method: color for method, (_, color) in cards.items()})
-    styles: dict[tuple[str, str], Style] = {}
+    styles: dict[Key, Style] = {}
     taken: set[int] = set()
     for (method, variant), rows in _plainest_first(runs):
         slot = _free_slot(_preferred_slot(method, colors[method]), taken, len(MARKERS))
         taken.add(slot)
-        privileges = privileges_of(rows)
         name = f"{cards[method][0]} ({method})" if method in ambiguous else cards[method][0]
-        signs = "".join(dict.fromkeys(sign_of(privilege) for privilege in privileges))
-        styles[method, variant] = Style(
-            label=name + signs + (f", {variant}" if variant else ""),
-            color=colors[method],
-            marker=MARKERS[slot % len(MARKERS)],
-            dashes=DASHES[slot % len(DASHES)],
-            privileges=privileges,
-        )
+        suffix = f", {variant}" if variant else ""
+        for task, own in rows.groupby("task"):
+            privileges = privileges_of(own)
+            signs = "".join(dict.fromkeys(sign_of(privilege) for privilege in privileges))
+            styles[str(task), method, variant] = Style(
+                label=name + signs + suffix,
+                name=name + suffix,
+                color=colors[method],
+                marker=MARKERS[slot % len(MARKERS)],
+                dashes=DASHES[slot % len(DASHES)],
+                privileges=privileges,
+            )
     return styles
 
 
@@ -72,9 +83,9 @@ def sign_of(privilege: str) -> str:
     return SIGNS.get(privilege, _OTHER_SIGN)
 
 
-def explain_privileges(styles: Mapping[tuple[str, str], Style]) -> list[str]:
+def explain_privileges(styles: Iterable[Style]) -> list[str]:
     """Spell out every sign that these styles use."""
-    used = {privilege for style in styles.values() for privilege in style.privileges}
+    used = {privilege for style in styles for privilege in style.privileges}
     return [f"{sign_of(name)} knows {_KNOWLEDGE.get(name, name)}" for name in sorted(used)]
 
 

@@ -119,7 +119,8 @@ def _figure(evidence: Evidence, family: pd.DataFrame, reading: Reading) -> Figur
 def _draw(
     points: pd.DataFrame, evidence: Evidence, reading: Reading, landmarks: pd.DataFrame, name: str
 ) -> Drawing:
-    styles = {key: evidence.styles[key] for key in series_of(points)}
+    task = str(points["task"].iloc[0])
+    styles = {key: evidence.styles[task, *key] for key in series_of(points)}
     lacking = lost_seeds(evidence)
     sizes = sorted(points["d"].unique())
     last = int(points["iteration"].max())
@@ -195,8 +196,9 @@ def _caption(
 def _without_curve(points: pd.DataFrame, evidence: Evidence) -> list[str]:
     """Name the series that have no point at all because a seed stopped before the first step."""
     empty = points.groupby(["d", *SERIES])["mean"].count()
+    task = str(points["task"].iloc[0])
     missing = [
-        f"{evidence.styles[str(method), str(variant)].label} at d\u00a0=\u00a0{d}"
+        f"{evidence.styles[task, str(method), str(variant)].label} at d\u00a0=\u00a0{d}"
         for d, method, variant in empty[empty == 0].index
     ]
     return [f"Without a line, as some seed stops at once: {', '.join(missing)}."] if missing else []

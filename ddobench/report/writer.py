@@ -59,7 +59,7 @@ def write_report(
     scores, problems = evidence.scores, problem_table(evidence.runs)
     drawn = draw_all(evidence)
     figures = [item for item in drawn if isinstance(item, Figure)]
-    notes = [INTERVAL_NOTE, *explain_privileges(evidence.styles)]
+    notes = [INTERVAL_NOTE, *explain_privileges(evidence.styles.values())]
     rendered = {(item.name, ending): item.render(ending) for item in figures for ending in FORMATS}
     page = render_page(
         Contents(
