@@ -19,6 +19,10 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[test,joblib]'
 	@touch $@
 
+# Tiny runs gain nothing from threads, and crawl if other work holds the cores.
+demo smoke: export OMP_NUM_THREADS := 1
+demo smoke: export OPENBLAS_NUM_THREADS := 1
+
 demo: setup ## a small sweep of everything that exists, and its report
 	$(BIN)/python -m ddobench -m experiment=regret seed=0-9 results_dir=$(DEMO)/runs
 	$(BIN)/python -m ddobench -m experiment=everything results_dir=$(DEMO)/runs
