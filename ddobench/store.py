@@ -43,6 +43,16 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
+class Survey:
+    """A results folder read in one pass."""
+
+    runs: pd.DataFrame  # see `load`
+    curves: pd.DataFrame  # see `load_curves`
+    configs: dict[str, dict[str, Any]]  # resolved, by digest
+    provenance: dict[str, dict[str, Any]]  # by the path of a run
+
+
+@dataclass(frozen=True)
 class Place:
     """Where the runs of one specification are kept."""
 
@@ -146,13 +156,46 @@ def read_record(path: str | Path) -> Record:
     )
 
 
+def read_diagnostics(path: str | Path) -> dict[str, Any]:
+    """Return only what a method and the harness had to tell of one stored run."""
+    with pq.ParquetFile(path) as file:
+        if "diagnostics" not in file.schema_arrow.names:
+            return {}
+        told: dict[str, Any] = json.loads(file.read(columns=["diagnostics"])[0][-1].as_py())
+    return told
+
+
+def survey(folder: str | Path) -> Survey:
+    """Read everything but the designs and their values; unreadable files are named in a warning."""
+    root = Path(folder)
+    found = [
+        (str(path.relative_to(root)), *parts)
+        for path, parts in _read_all(_files(root, _RESULT), _read_parts)
+    ]
+    return Survey(
+        runs=_runs_frame(root, {path: meta["row"] for path, meta, _ in found}),
+        curves=_curves_frame([(meta["row"], table) for _, meta, table in found if len(table)]),
+        configs={meta["row"]["digest"]: meta["config"] for _, meta, _ in found},
+        provenance={path: meta["provenance"] for path, meta, _ in found},
+    )
+
+
 def load(folder: str | Path) -> pd.DataFrame:
     """Return one row per run, failed ones included; unreadable files are named in a warning."""
     root = Path(folder)
-    rows = [
-        {**meta["row"], "path": str(path.relative_to(root))}
-        for path, meta in _read_all(_files(root, _RESULT), _read_metadata)
-    ]
+    found = _read_all(_files(root, _RESULT), _read_metadata)
+    return _runs_frame(root, {str(path.relative_to(root)): meta["row"] for path, meta in found})
+
+
+def load_curves(folder: str | Path) -> pd.DataFrame:
+    """Return one row per run and recorded iteration."""
+    found = _read_all(_files(Path(folder), _RESULT), _read_parts)
+    return _curves_frame([(meta["row"], table) for _, (meta, table) in found if len(table)])
+
+
+def _runs_frame(root: Path, finished: dict[str, dict[str, Any]]) -> pd.DataFrame:
+    """Lay out the rows of finished runs, by path, and those of failed runs never finished since."""
+    rows = [{**row, "path": path} for path, row in finished.items()]
     stored = {(row["digest"], row["seed"]) for row in rows}
     for path, row in _read_all(_files(root, _ERROR), _read_failure):
         if (row["digest"], row["seed"]) not in stored:
@@ -163,10 +206,8 @@ def load(folder: str | Path) -> pd.DataFrame:
     return _with_columns(frame, _SCORES).sort_values(list(_IDENTITY), ignore_index=True)
 
 
-def load_curves(folder: str | Path) -> pd.DataFrame:
-    """Return one row per run and recorded iteration."""
-    read = (pair for _, pair in _read_all(_files(Path(folder), _RESULT), _read_curves))
-    found = [(row, table) for row, table in read if len(table)]
+def _curves_frame(found: Sequence[tuple[dict[str, Any], pa.Table]]) -> pd.DataFrame:
+    """Stack the curves of runs, each named by its row."""
     if not found:
         return _with_columns(pd.DataFrame(columns=[*_IDENTITY, "digest", "iteration"]), _CURVES)
     rows, tables = zip(*found, strict=True)
@@ -292,12 +333,13 @@ def _read_metadata(path: Path) -> dict[str, Any]:
     return meta
 
 
-def _read_curves(path: Path) -> tuple[dict[str, Any], pa.Table]:
+def _read_parts(path: Path) -> tuple[dict[str, Any], pa.Table]:
+    """Return the metadata of a run and its curves."""
     with pq.ParquetFile(path) as file:
         scalar = [name for name in file.schema_arrow.names if name not in _DETAIL]
-        row = _metadata(file)["row"]
-        _check_row(path, row, _RESULT)
-        return row, file.read(columns=scalar, use_threads=False).replace_schema_metadata(None)
+        meta = _metadata(file)
+        _check_row(path, meta["row"], _RESULT)
+        return meta, file.read(columns=scalar, use_threads=False).replace_schema_metadata(None)
 
 
 def _read_failure(path: Path) -> dict[str, Any]:

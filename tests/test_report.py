@@ -566,7 +566,7 @@ def test_runs_tell_when_and_by_which_revision_they_were_made(fill: Fill) -> None
         run_row(seed=1, revision="c" * 40, finished="2024-03-01T01:00:00+00:00"),
     ]
     folder = fill(rows)
-    told = find_origins(folder, Evidence.of(load(folder)).runs)
+    told = find_origins(Evidence.read(folder))
     assert told.stored == "2024-02-03 to 2024-03-01"
     assert {"b" * 12, "c" * 12} <= set(told.revisions)
 
@@ -575,7 +575,7 @@ def test_an_older_run_that_does_not_tell_is_dated_by_its_file(fill: Fill) -> Non
     folder = fill([run_row()])
     for path in folder.rglob("*.parquet"):
         os.utime(path, (0, 0))
-    told = find_origins(folder, Evidence.of(load(folder)).runs)
+    told = find_origins(Evidence.read(folder))
     assert told.stored == "1970-01-01"
     assert told.revisions == ("a" * 12,)
 

@@ -1,12 +1,14 @@
 """What a report rests on: the stored runs, made uniform and filtered."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from ddobench import store
 from ddobench.errors import UsageError
 from ddobench.records import Portrait
 from ddobench.report.columns import CELL, SERIES
@@ -38,6 +40,14 @@ class Evidence:
     styles: Mapping[Key, Style]  # by task, method and method variant
     portraits: Sequence[Portrait]
     curves: pd.DataFrame  # one row per finished run and recorded iteration, see CURVES
+    stored: int  # runs before the filters
+    configs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by digest
+    provenance: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by path
+    folder: Path | None = None  # where the paths of the runs start
+
+    def diagnostics(self, path: str) -> dict[str, Any]:
+        """Read what a method and the harness had to tell of one run; costs a look at its file."""
+        return {} if self.folder is None else store.read_diagnostics(self.folder / path)
 
     @cached_property
     def scores(self) -> pd.DataFrame:
@@ -55,6 +65,13 @@ class Evidence:
         return tuple(sorted(set(self.runs.loc[members, "command"]) - {""}))
 
     @classmethod
+    def read(cls, folder: Path, filters: Mapping[str, Any] | None = None) -> "Evidence":
+        """Take the runs of a results folder that pass the filters."""
+        found = store.survey(folder)
+        evidence = cls.of(found.runs, filters, store.load_portraits(folder), found.curves)
+        return replace(evidence, configs=found.configs, provenance=found.provenance, folder=folder)
+
+    @classmethod
     def of(
         cls,
         stored: pd.DataFrame,
@@ -69,7 +86,7 @@ class Evidence:
         runs = runs.sort_values([*CELL, *SERIES, "seed"], ignore_index=True)
         shown = set(runs[["task", "task_variant", "d", "n"]].itertuples(index=False, name=None))
         kept = [p for p in portraits if (p.task, p.task_variant, p.d, p.n) in shown]
-        return cls(runs, assign_styles(runs), kept, _curves_of(runs, curves))
+        return cls(runs, assign_styles(runs), kept, _curves_of(runs, curves), len(stored))
 
 
 def _curves_of(runs: pd.DataFrame, stored: pd.DataFrame | None) -> pd.DataFrame:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from ddobench.store import read_record
+from ddobench.report.evidence import Evidence
 
 _PACKAGES = ("ddobench", "torch", "numpy", "scipy")
 
@@ -22,20 +22,14 @@ class Origins:
     machines: tuple[str, ...]
 
 
-def find_origins(folder: Path, runs: pd.DataFrame) -> Origins:
-    """Read when and by which revision all runs were made, and the rest off one per task and method.
-
-    A run of an older version does not say; then the date of its file and the sample stand in.
-    """
-    finished = runs[(runs["status"] == "ok") & _paths(runs).notna()]
-    samples = [
-        read_record(folder / str(rows["path"].iloc[-1])).provenance
-        for _, rows in finished.groupby(["task", "method", "revision"])
-    ]
+def find_origins(evidence: Evidence) -> Origins:
+    """Gather the stamps of all runs; for the date of an older run that of its file stands in."""
+    runs = evidence.runs
+    samples = [evidence.provenance[path] for path in _paths(runs) if path in evidence.provenance]
     changed = {sample.get("revision") for sample in samples if sample.get("dirty")}
     known = {*runs["revision"], *(sample.get("revision") for sample in samples)}
     return Origins(
-        stored=_span([*_days_told(runs), *_days_of_files(folder, runs)]),
+        stored=_span([*_days_told(runs), *_days_of_files(evidence.folder, runs)]),
         versions=_distinct(
             " · ".join(
                 [f"Python {sample.get('python', '?')}"]
@@ -64,8 +58,10 @@ def _days_told(runs: pd.DataFrame) -> list[str]:
     return [moment.date().isoformat() for moment in moments.dropna()]
 
 
-def _days_of_files(folder: Path, runs: pd.DataFrame) -> Iterator[str]:
+def _days_of_files(folder: Path | None, runs: pd.DataFrame) -> Iterator[str]:
     """Yield the days on which the files of runs that do not say so were last changed."""
+    if folder is None:
+        return
     for path in _paths(runs)[runs["finished"] == ""].dropna():
         if (folder / path).exists():
             yield datetime.fromtimestamp((folder / path).stat().st_mtime, UTC).date().isoformat()

@@ -33,7 +33,6 @@ class Contents:
     """Everything the page speaks of."""
 
     evidence: Evidence
-    stored: int  # runs before the filters
     problems: pd.DataFrame
     drawn: Sequence[Figure | Absence]
     svgs: Mapping[str, str]  # by figure name

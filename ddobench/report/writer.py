@@ -9,7 +9,6 @@ from typing import Any
 
 import yaml
 
-from ddobench import store
 from ddobench.errors import UsageError
 from ddobench.report.comparisons import comparison_markdown
 from ddobench.report.evidence import FILTERS, Evidence
@@ -54,8 +53,7 @@ def write_report(
     unknown = sorted(set(filters or {}) - set(FILTERS))
     if unknown:
         raise UsageError(f"a filter must be one of {', '.join(FILTERS)}, got {unknown[0]!r}")
-    stored = store.load(source)
-    evidence = Evidence.of(stored, filters, store.load_portraits(source), store.load_curves(source))
+    evidence = Evidence.read(source, filters)
     scores, problems = evidence.scores, problem_table(evidence.runs)
     drawn = draw_all(evidence)
     figures = [item for item in drawn if isinstance(item, Figure)]
@@ -64,11 +62,10 @@ def write_report(
     page = render_page(
         Contents(
             evidence=evidence,
-            stored=len(stored),
             problems=problems,
             drawn=drawn,
             svgs={item.name: rendered[item.name, "svg"].decode() for item in figures},
-            origins=find_origins(source, evidence.runs),
+            origins=find_origins(evidence),
             remarks=_packaged_remarks() if remarks is None else remarks,
             source=_from_here(source),
             command=_report_command(source, target, filters or {}),
@@ -90,11 +87,12 @@ def write_report(
     for path, content in contents.items():
         write_atomically(path, content)
     files = (*contents, clear_stale(target, contents))
-    message = f"{_from_here(target / 'index.html')}: {_summary(evidence, len(stored), figures)}"
+    message = f"{_from_here(target / 'index.html')}: {_summary(evidence, figures)}"
     return Written(target / "index.html", files, message)
 
 
-def _summary(evidence: Evidence, stored: int, figures: Sequence[Figure]) -> str:
+def _summary(evidence: Evidence, figures: Sequence[Figure]) -> str:
+    stored = evidence.stored
     if not stored:
         return f"nothing is stored yet; fill the store with\n  {FIRST_SWEEP}"
     runs = len(evidence.runs)
