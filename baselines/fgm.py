@@ -81,11 +81,15 @@ class FGM(Method):
         """Decline where knowledge that was asked for does not exist."""
         if data.space.categorical:
             return self._tables.declines(data)
-        asked = self.privileges(data.space)
-        if "graph" in asked and data.privileged.graphs is None:
-            return "graph=true needs a known graph, and this task has none"
-        if "hidden" in asked and data.privileged.hidden is None:
+        asked, known = self.privileges(data.space), data.privileged
+        if "hidden" in asked and known.hidden is None:
             return "latent=oracle needs hidden coordinates, and this task has none"
+        if "graph" in asked:
+            if known.graphs is None:
+                return "graph=true needs a known graph, and this task has none"
+            nodes, codes = known.graphs[0].d, self.latent.dimensions(data)
+            if nodes != codes:
+                return f"graph=true has {nodes} nodes, but a design has {codes} codes"
         return None
 
     def fit(self, data: Dataset, rng: Streams) -> None:

@@ -2,7 +2,8 @@
 
 Round trip: visible designs encoded and decoded, are they still valid and do they keep their value?
 Alignment: does each code follow a single hidden coordinate, more than random axes would? Recovery:
-where the codes are the hidden coordinates, how close is the graph to the true one?
+where the codes are the hidden coordinates, how close is the graph to the true one? Sample: a few
+designs beside their codes, to look at.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,6 +19,9 @@ from ddobench.recovery import Recovery
 ROWS = 2000  # visible designs looked at
 SAME = 0.999  # correlation from which a code counts as a hidden coordinate
 DRAWS = 1000  # random directions behind the chance level
+SHOWN = 200  # designs in the sample
+COORDINATES = 3  # of each of them
+DIGITS = 4  # significant ones of their numbers
 
 Matrix = NDArray[np.float64]
 Oracle = Callable[[Tensor], Tensor]  # (S, K, d) -> (S, K), NaN where invalid
@@ -40,6 +44,12 @@ def inspect(insight: Insight, problem: Problem, evaluate: Oracle) -> list[dict[s
     reports = []
     for seed, y in enumerate(problem.data.y[:, :rows].numpy()):
         report: dict[str, Any] = describe_round_trip(values[seed], y)
+        report |= {
+            "codes_sample": _excerpt(insight.codes[seed]),
+            "designs_sample": _excerpt(problem.data.x[seed]),
+            "decoded_sample": _excerpt(insight.reconstructed[seed]),
+            "values_sample": [_shorten(value) for value in y[:SHOWN]],
+        }
         if problem.hidden is not None:
             codes = insight.codes[seed].numpy()
             correlations = correlate(codes, problem.hidden[seed, :rows].numpy())
@@ -93,3 +103,12 @@ def correlate(codes: Matrix, hidden: Matrix) -> Matrix:  # (K, e), (K, d_hidden)
         scaled.append((table - table.mean(axis=0)) / np.where(sd > 0, sd, 1.0))
     correlations: Matrix = scaled[0].T @ scaled[1] / len(codes)
     return correlations
+
+
+def _excerpt(table: Tensor) -> list[list[float]]:  # (K, e)
+    """Return the first coordinates of the first rows, short enough to be stored with every run."""
+    return [[_shorten(x) for x in row] for row in table[:SHOWN, :COORDINATES].tolist()]
+
+
+def _shorten(value: float) -> float:
+    return float(f"{value:.{DIGITS}g}")

@@ -59,6 +59,10 @@ class Latent(ABC):
     def decode(self, z: Tensor) -> Tensor:  # (S, K, e) -> (S, K, d)
         """Return the designs of codes."""
 
+    def dimensions(self, data: Dataset) -> int:
+        """Return how many codes a design of these data will have."""
+        return data.space.d
+
     def failures(self) -> dict[int, str]:
         """Return the seeds (positions along S) whose fit broke down, and why."""
         return {}
@@ -97,6 +101,11 @@ class Oracle(Latent):
             raise UsageError("latent=oracle needs a task with hidden coordinates")
         self._hidden: Hidden = data.privileged.hidden
 
+    def dimensions(self, data: Dataset) -> int:
+        """Count the hidden coordinates."""
+        hidden = data.privileged.hidden
+        return data.space.d if hidden is None else hidden.visible.shape[2]
+
     def encode(self, x: Tensor) -> Codes:
         """Return the pre-images."""
         return Codes(self._hidden.recover(x))
@@ -115,6 +124,10 @@ class PCA(Latent):
     def __post_init__(self) -> None:
         if self.dim is not None:
             check_whole("latent.dim", self.dim, 1, "null keeps every direction")
+
+    def dimensions(self, data: Dataset) -> int:
+        """Count the directions kept."""
+        return min(self.dim or data.space.d, data.space.d)
 
     def fit(self, data: Dataset, rng: Streams, memory: Memory) -> None:  # noqa: ARG002
         """Diagonalise the covariance of each seed."""
@@ -143,6 +156,10 @@ class Scores(Latent):
     def __post_init__(self) -> None:
         if self.dim is not None:
             check_whole("latent.dim", self.dim, 1, "null keeps every direction")
+
+    def dimensions(self, data: Dataset) -> int:
+        """Count the directions kept."""
+        return min(self.dim or data.space.d, data.space.d)
 
     def fit(self, data: Dataset, rng: Streams, memory: Memory) -> None:  # noqa: ARG002
         """Rank the columns, then diagonalise the covariance of the scores of each seed."""

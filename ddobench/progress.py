@@ -112,6 +112,31 @@ class Bars:
             self.inner = None
 
 
+class Late:
+    """One bar for the part under way, shown once the work takes longer than `after` seconds."""
+
+    def __init__(self, progress: Progress, after: float = 2.0) -> None:
+        self.progress = progress
+        self.begun, self.after = time.monotonic(), after
+        self.parts: dict[str, TaskID] = {}
+
+    def begin(self, work: str) -> None:
+        """Say nothing: the parts have names."""
+
+    def step(self, what: str, done: int, total: int | None) -> None:
+        """Move the bar of a part, the only one to be seen."""
+        if what not in self.parts:
+            for part in self.parts.values():
+                self.progress.update(part, visible=False)
+            self.parts[what] = self.progress.add_task(what, total=total)
+        self.progress.update(self.parts[what], completed=done)
+        if time.monotonic() - self.begun > self.after:
+            self.progress.start()
+
+    def finish(self, runs: int) -> None:
+        """Say nothing: no runs are made."""
+
+
 _active: Reporter = Silent()
 
 
@@ -138,6 +163,24 @@ def reporting(total: int) -> Iterator[Reporter]:
             _active = Lines(total)
             yield _active
     finally:
+        _active = before
+
+
+@contextmanager
+def reporting_late() -> Iterator[None]:
+    """Report the steps inside the block on a terminal if they take long; say nothing in a pipe."""
+    global _active
+    if not console.is_terminal:
+        yield
+        return
+    before = _active
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    progress = Progress(*columns, console=console, transient=True)
+    _active = Late(progress)
+    try:
+        yield
+    finally:
+        progress.stop()
         _active = before
 
 

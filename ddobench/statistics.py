@@ -4,13 +4,16 @@ Every function wants a non-empty, finite, one-dimensional sample: what is missin
 the caller, never averaged over here.
 """
 
-import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
+from scipy import special, stats
+
+from ddobench.bca import ROUNDING, bca_bounds
 
 Sample = NDArray[np.float64]
 
@@ -19,7 +22,8 @@ Sample = NDArray[np.float64]
 Kind = Literal["bca", "percentile", "t", "equal", "none"]
 
 RESAMPLES = 9999
-_ROUNDING = 1e-12  # a relative spread below this is the arithmetic's, not the sample's
+FEW = 10  # fewer values than this: Student's interval is the one to believe
+_AT_ONCE = 64  # samples bootstrapped together
 
 
 @dataclass(frozen=True)
@@ -62,13 +66,34 @@ def mean_interval(
     Where the correction is undefined the percentile interval of the same resamples stands in, and
     the kind says so. The same sample and seed always give the same interval.
     """
-    sample = check_sample(values)
-    if (trivial := _trivial_interval(sample)) is not None:
-        return trivial
-    bounds = _bootstrap(sample, "BCa", confidence, resamples, seed)
-    if np.isfinite(bounds).all():
-        return Interval(*bounds, "bca")
-    return Interval(*_bootstrap(sample, "percentile", confidence, resamples, seed), "percentile")
+    (interval,) = mean_intervals([values], confidence=confidence, resamples=resamples, seed=seed)
+    return interval
+
+
+def mean_intervals(
+    samples: Sequence[ArrayLike],
+    *,
+    confidence: float = 0.95,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> list[Interval]:
+    """Return the bootstrap interval of each sample's mean, those of one size computed together."""
+    checked = [check_sample(sample) for sample in samples]
+    found = [_trivial_interval(sample) for sample in checked]
+    waiting: dict[int, list[int]] = {}
+    for place, interval in enumerate(found):
+        if interval is None:
+            waiting.setdefault(checked[place].size, []).append(place)
+    tails = np.array([0.5 - confidence / 2, 0.5 + confidence / 2])
+    for places in waiting.values():
+        for start in range(0, len(places), _AT_ONCE):
+            some = places[start : start + _AT_ONCE]
+            together = np.stack([checked[place] for place in some])
+            bounds, defined = bca_bounds(together, tails, resamples, seed)
+            for place, (low, high), known in zip(some, bounds, defined, strict=True):
+                kind: Kind = "bca" if known else "percentile"
+                found[place] = Interval(float(low), float(high), kind)
+    return [interval for interval in found if interval is not None]
 
 
 def t_interval(values: ArrayLike, *, confidence: float = 0.95) -> Interval:
@@ -76,8 +101,17 @@ def t_interval(values: ArrayLike, *, confidence: float = 0.95) -> Interval:
     sample = check_sample(values)
     if (trivial := _trivial_interval(sample)) is not None:
         return trivial
-    half = stats.t.ppf(0.5 + confidence / 2, sample.size - 1) * stats.sem(sample)
+    error = sample.std(ddof=1) / np.sqrt(sample.size)
+    half = special.stdtrit(sample.size - 1, 0.5 + confidence / 2) * error
     return Interval(float(sample.mean() - half), float(sample.mean() + half), "t")
+
+
+def fair_interval(values: ArrayLike, *, confidence: float = 0.95) -> Interval:
+    """Return the interval to judge by: Student's for few values, whose bootstrap is too narrow."""
+    sample = check_sample(values)
+    if sample.size < FEW:
+        return t_interval(sample, confidence=confidence)
+    return mean_interval(sample, confidence=confidence)
 
 
 def t_band(samples: ArrayLike, *, confidence: float = 0.95) -> tuple[Sample, Sample]:
@@ -97,7 +131,9 @@ def t_band(samples: ArrayLike, *, confidence: float = 0.95) -> tuple[Sample, Sam
 
 def interquartile_mean(values: ArrayLike) -> float:
     """Return the mean of the middle half; fewer than four values have nothing to cut off."""
-    return float(stats.trim_mean(check_sample(values), 0.25))
+    ordered = np.sort(check_sample(values))
+    cut = ordered.size // 4
+    return float(ordered[cut : ordered.size - cut].mean())
 
 
 def paired_difference(
@@ -113,24 +149,47 @@ def paired_difference(
     A seed draws the function as well as the data, so a pair shares much of its luck: the interval
     is that of the mean difference, and the test is Wilcoxon's signed-rank test on the differences.
     """
-    first, second = check_sample(a), check_sample(b)
+    (difference,) = paired_differences(
+        [(a, b)], confidence=confidence, resamples=resamples, seed=seed
+    )
+    return difference
+
+
+def paired_differences(
+    pairs: Sequence[tuple[ArrayLike, ArrayLike]],
+    *,
+    confidence: float = 0.95,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> list[Difference]:
+    """Compare many pairs of samples, each by itself, at less cost than one by one."""
+    changes = [_change(check_sample(a), check_sample(b)) for a, b in pairs]
+    intervals = mean_intervals(changes, confidence=confidence, resamples=resamples, seed=seed)
+    return [
+        Difference(
+            pairs=change.size,
+            mean=float(change.mean()),
+            interval=interval,
+            student=t_interval(change, confidence=confidence),
+            p=signed_rank_p(change),
+            improvement=float(np.mean((change > 0) + 0.5 * (change == 0))),
+        )
+        for change, interval in zip(changes, intervals, strict=True)
+    ]
+
+
+def _change(first: Sample, second: Sample) -> Sample:
     if first.size != second.size:
         raise ValueError(f"pairs need samples of one size, got {first.size} and {second.size}")
-    change = first - second
-    return Difference(
-        pairs=change.size,
-        mean=float(change.mean()),
-        interval=mean_interval(change, confidence=confidence, resamples=resamples, seed=seed),
-        student=t_interval(change, confidence=confidence),
-        p=signed_rank_p(change),
-        improvement=float(np.mean((change > 0) + 0.5 * (change == 0))),
-    )
+    return first - second
 
 
 def signed_rank_p(change: ArrayLike) -> float:
     """Return Wilcoxon's two-sided p, exact for small samples; 1 where nothing changes."""
     sample = check_sample(change)
-    return float(stats.wilcoxon(sample).pvalue) if sample.any() else 1.0
+    _, order = np.unique(np.abs(sample), return_inverse=True)
+    signed = np.where(sample == 0, 0, np.sign(sample) * (order + 1))
+    return _signed_rank_p(tuple(np.sort(signed).tolist())) if sample.any() else 1.0
 
 
 def smallest_p(pairs: int) -> float:
@@ -148,31 +207,16 @@ def holm(p: ArrayLike) -> Sample:
     return adjusted
 
 
-def _bootstrap(
-    sample: Sample,
-    method: Literal["BCa", "percentile"],
-    confidence: float,
-    resamples: int,
-    seed: int,
-) -> tuple[float, float]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", stats.DegenerateDataWarning)  # the caller looks for NaN
-        with np.errstate(invalid="ignore", divide="ignore"):
-            bounds = stats.bootstrap(
-                (sample,),
-                np.mean,
-                n_resamples=resamples,
-                confidence_level=confidence,
-                method=method,
-                rng=np.random.default_rng(seed),
-            ).confidence_interval
-    return float(bounds.low), float(bounds.high)
+@lru_cache(maxsize=4096)
+def _signed_rank_p(signed: tuple[float, ...]) -> float:
+    """Return Wilcoxon's p of signed places; few seeds have few patterns, met again and again."""
+    return float(stats.wilcoxon(signed).pvalue)
 
 
 def _trivial_interval(sample: Sample) -> Interval | None:
     """Return the interval of a sample that no resampling can say more about."""
     if sample.size == 1:
         return Interval(np.nan, np.nan, "none")
-    if np.ptp(sample) <= _ROUNDING * np.abs(sample).max():
+    if np.ptp(sample) <= ROUNDING * np.abs(sample).max():
         return Interval(float(sample.mean()), float(sample.mean()), "equal")
     return None

@@ -9,7 +9,7 @@ resolved configuration and the provenance are JSON in the file's metadata. A fai
 import json
 import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 from ddobench.errors import UsageError
 from ddobench.files import write_whole
 from ddobench.memory import Memory
+from ddobench.progress import track
 from ddobench.records import Portrait, Record
 
 log = logging.getLogger(__name__)
@@ -157,12 +158,8 @@ def read_record(path: str | Path) -> Record:
 
 
 def read_diagnostics(path: str | Path) -> dict[str, Any]:
-    """Return only what a method and the harness had to tell of one stored run."""
-    with pq.ParquetFile(path) as file:
-        if "diagnostics" not in file.schema_arrow.names:
-            return {}
-        told: dict[str, Any] = json.loads(file.read(columns=["diagnostics"])[0][-1].as_py())
-    return told
+    """Return only what a method and the harness had to tell of one stored run, {} if it is gone."""
+    return _guarded(Path(path), _read_diagnostics) or {}
 
 
 def survey(folder: str | Path) -> Survey:
@@ -170,7 +167,7 @@ def survey(folder: str | Path) -> Survey:
     root = Path(folder)
     found = [
         (str(path.relative_to(root)), *parts)
-        for path, parts in _read_all(_files(root, _RESULT), _read_parts)
+        for path, parts in _read_all(track(_files(root, _RESULT), "reading runs"), _read_parts)
     ]
     return Survey(
         runs=_runs_frame(root, {path: meta["row"] for path, meta, _ in found}),
@@ -287,7 +284,7 @@ def _files(root: Path, ending: str) -> list[Path]:
 
 
 def _read_all(
-    paths: Sequence[Path], read: Callable[[Path], Result]
+    paths: Iterable[Path], read: Callable[[Path], Result]
 ) -> Iterator[tuple[Path, Result]]:
     """Read files in order, without those that cannot be read. Threads only slow small files."""
     for path in paths:
@@ -297,9 +294,11 @@ def _read_all(
 
 
 def _guarded(path: Path, read: Callable[[Path], Result]) -> Result | None:
-    """Read a file, or name it in a warning and return None."""
+    """Read a file, or name it in a warning and return None; nothing is wrong if it went away."""
     try:
         return read(path)
+    except FileNotFoundError:  # a sweep that goes on removes the traces of a failed run
+        return None
     except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         log.warning("%s is not a readable run and is left out: %s", path, reason)
@@ -335,11 +334,19 @@ def _read_metadata(path: Path) -> dict[str, Any]:
 
 def _read_parts(path: Path) -> tuple[dict[str, Any], pa.Table]:
     """Return the metadata of a run and its curves."""
-    with pq.ParquetFile(path) as file:
+    with pq.ParquetFile(path, pre_buffer=False) as file:  # a few small columns
         scalar = [name for name in file.schema_arrow.names if name not in _DETAIL]
         meta = _metadata(file)
         _check_row(path, meta["row"], _RESULT)
         return meta, file.read(columns=scalar, use_threads=False).replace_schema_metadata(None)
+
+
+def _read_diagnostics(path: Path) -> dict[str, Any]:
+    with pq.ParquetFile(path, pre_buffer=False) as file:
+        if "diagnostics" not in file.schema_arrow.names:
+            return {}
+        told: dict[str, Any] = json.loads(file.read(columns=["diagnostics"])[0][-1].as_py())
+    return told
 
 
 def _read_failure(path: Path) -> dict[str, Any]:

@@ -86,6 +86,10 @@ class VAE(Latent):
         self._losses = [arrays["losses"] for arrays in everything]
         self._warn_of_collapse(rng.seeds)
 
+    def dimensions(self, data: Dataset) -> int:  # noqa: ARG002
+        """Return what was configured."""
+        return self.dim
+
     def encode(self, x: Tensor) -> Codes:  # (S, K, d)
         """Return the posterior of the codes."""
         mean, log_variance = self._posterior(self._scale.apply(x).to(self._x))

@@ -57,3 +57,27 @@ def test_controls_change_one_thing_at_a_time(plan: Plan) -> None:
     for variant in ("", "ascent.prior=0.03", "ascent.prior=0.1"):
         name = f"vae_ga on chain d=41 n=2000 {variant}".strip()
         assert f"{name}: 5 of 5 seeds to run" in lines
+
+
+def test_confidence_changes_nothing_but_the_level_of_the_test(plan: Plan) -> None:
+    levels = ("0.5", "0.2", "0.1", "", "0.01", "0.001")  # 0.05 is the default
+    variants = [f" graph.alpha={level}" if level else "" for level in levels]
+    assert plan("confidence") == [
+        f"fgm on chain d=21 n=2000{variant}: 5 of 5 seeds to run" for variant in variants
+    ]
+
+
+def test_mixture_sets_the_main_methods_against_each_other_on_two_clusters(plan: Plan) -> None:
+    assert plan("mixture") == [
+        f"{method} on mixture d={d} n=2000: 3 of 3 seeds to run"
+        for method in ("ga", "rwr", "coms", "vae_ga", "fgm")
+        for d in (41, 61)
+    ]
+
+
+def test_the_supplement_sets_fgm_against_coms_on_small_tasks(plan: Plan) -> None:
+    assert plan("supplement") == [
+        f"{method} on {task} n=2000: 5 of 5 seeds to run"
+        for task in ("toy3d d=3", "chain d=7")
+        for method in ("coms", "fgm")
+    ]

@@ -12,7 +12,7 @@ from hydra import compose, initialize_config_module
 from ddobench import plugins, registry
 from ddobench.baselines.fgm import FGM
 from ddobench.baselines.vae_ga import VAEGA
-from ddobench.contracts import Dataset, Method, Space
+from ddobench.contracts import Dataset, Method, Privileged, Space
 from ddobench.discovery import Complete
 from ddobench.errors import UsageError
 from ddobench.execution import execute, place_of, run_seeds
@@ -195,6 +195,12 @@ def test_it_asks_for_what_its_stages_need_and_declines_where_there_is_none() -> 
     assert known.declines(data) == "graph=true needs a known graph, and this task has none"
     assert told.privileges(data.space) == {"hidden"}
     assert told.declines(data) == "latent=oracle needs hidden coordinates, and this task has none"
+    graphs = (Graph.from_edges(2, [(0, 1)]),) * 2
+    small = Dataset(x, y, Space(3), Privileged(graphs=graphs))
+    for latent, codes in (("identity", 3), ("pca latent.dim=1", 1), ("vae latent.dim=4", 4)):
+        other = built("graph='true'", *f"latent={latent}".split())
+        assert other.declines(small) == f"graph=true has 2 nodes, but a design has {codes} codes"
+    assert built("graph='true'", "latent=scores", "latent.dim=2").declines(small) is None
     bits = Dataset(x, y, Space(3, (2, 2, 2)))
     assert plain.privileges(bits.space) == {"graph"}
     assert plain.declines(bits) == "fgm needs a known graph, and this task has none"

@@ -1,5 +1,6 @@
 """What the harness tells of codes, where it alone knows the truth."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +9,13 @@ import torch
 from torch import Tensor
 
 from ddobench.contracts import Insight, Problem
-from ddobench.inspection import correlate, describe_alignment, describe_round_trip, inspect
+from ddobench.inspection import (
+    SHOWN,
+    correlate,
+    describe_alignment,
+    describe_round_trip,
+    inspect,
+)
 from ddobench.tasks.quadratic import Quadratic
 from ddobench.tasks.rbf import RBF
 
@@ -83,7 +90,8 @@ def test_codes_of_a_task_without_hidden_coordinates_are_judged_by_value_alone() 
     problem = Quadratic(d=6, n=40).problem(SEEDS)
     (report, _) = inspect(insight_of(problem, problem.data.x, problem.data.x), problem,
                           problem.evaluate)  # fmt: skip
-    assert report.keys() == {"round_trip_correlation", "round_trip_valid"}
+    judged = {name for name in report if not name.endswith("_sample")}
+    assert judged == {"round_trip_correlation", "round_trip_valid"}
 
 
 def test_an_unknown_graph_is_not_judged() -> None:
@@ -101,3 +109,28 @@ def test_a_constant_code_is_correlated_with_nothing() -> None:
     assert correlations[0, 1] == pytest.approx(1.0)
     assert (correlations[1] == 0).all()
     assert describe_alignment(correlations)["alignment"] == pytest.approx(0.5)
+
+
+def test_a_few_designs_are_shown_beside_their_codes_and_what_these_decode_to() -> None:
+    problem = make_problem()
+    codes, decoded = problem.data.x * 1e-5, problem.data.x + 1
+    (_, report) = inspect(insight_of(problem, codes, decoded), problem, problem.evaluate)
+    for name, table in (("codes", codes), ("designs", problem.data.x), ("decoded", decoded)):
+        shown = np.array(report[f"{name}_sample"])
+        assert shown.shape == (SHOWN, 3)
+        assert shown == pytest.approx(table[1, :SHOWN, :3].numpy(), rel=1e-3)
+    assert report["values_sample"] == pytest.approx(problem.data.y[1, :SHOWN].tolist(), rel=1e-3)
+    sample = {name: report[name] for name in report if name.endswith("_sample")}
+    assert len(json.dumps(sample)) < 20_000
+
+
+def test_few_rows_and_few_codes_are_all_shown() -> None:
+    problem = make_problem()
+    few = replace(problem, data=replace(problem.data, x=problem.data.x[:, :5],
+                                        y=problem.data.y[:, :5]))  # fmt: skip
+    assert problem.hidden is not None
+    few = replace(few, hidden=problem.hidden[:, :5])
+    report = inspect(insight_of(few, few.data.x[..., :2], few.data.x), few, problem.evaluate)[0]
+    assert np.array(report["codes_sample"]).shape == (5, 2)
+    assert np.array(report["designs_sample"]).shape == (5, 3)
+    assert len(report["values_sample"]) == 5

@@ -16,7 +16,7 @@ from ddobench.report.evidence import Evidence
 from ddobench.report.figures import Absence, Figure
 from ddobench.report.landmarks import best_visible_and_optimum
 from ddobench.report.layouts import lay_out, name_shape
-from ddobench.report.page import set_formula
+from ddobench.report.markup import set_formula
 from ddobench.report.pictures import designs_in_pairs, marginals, true_graph
 from ddobench.report.portraits import choose_portraits
 from ddobench.statistics import mean_interval

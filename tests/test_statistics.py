@@ -5,10 +5,13 @@ import pytest
 from scipy import stats
 
 from ddobench.statistics import (
+    FEW,
     Interval,
+    fair_interval,
     holm,
     interquartile_mean,
     mean_interval,
+    mean_intervals,
     paired_difference,
     signed_rank_p,
     smallest_p,
@@ -24,7 +27,17 @@ def test_the_bootstrap_interval_is_scipys_bca_interval() -> None:
         (SKEWED,), np.mean, n_resamples=999, method="BCa", rng=np.random.default_rng(7)
     ).confidence_interval
     found = mean_interval(SKEWED, resamples=999, seed=7)
-    assert (found.low, found.high, found.kind) == (expected.low, expected.high, "bca")
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), rel=1e-12)
+    assert found.kind == "bca"
+
+
+def test_many_samples_have_the_intervals_that_each_has_alone() -> None:
+    samples = [SKEWED, SKEWED[:7], -SKEWED, SKEWED[:1], SKEWED[7:14], np.full(2, 2.0)]
+    together = mean_intervals(samples)
+    for sample, found in zip(samples, together, strict=True):
+        alone = mean_interval(sample)
+        assert found.kind == alone.kind
+        assert (found.low, found.high) == pytest.approx((alone.low, alone.high), nan_ok=True)
 
 
 def test_the_bootstrap_interval_is_the_same_every_time() -> None:
@@ -116,6 +129,18 @@ def test_a_band_breaks_where_a_seed_is_missing_and_one_seed_has_none() -> None:
     assert np.isnan(t_band([[1.0, 2.0]])).all()
     with pytest.raises(ValueError, match="a row per seed"):
         t_band([1.0, 2.0])
+
+
+def test_few_values_are_judged_by_students_interval_and_more_by_the_bootstrap() -> None:
+    assert fair_interval(SKEWED[: FEW - 1]) == t_interval(SKEWED[: FEW - 1])
+    assert fair_interval(SKEWED[:FEW]) == mean_interval(SKEWED[:FEW])
+
+
+@pytest.mark.parametrize("values", [[0.0, 1.0, -2.0, 3.0], [1.0, 1.0, -2.0, 5.0], SKEWED - 1.0])
+def test_the_signed_rank_test_is_scipys_with_ties_zeros_and_many_values(
+    values: list[float],
+) -> None:
+    assert signed_rank_p(values) == pytest.approx(stats.wilcoxon(values).pvalue, rel=1e-12)
 
 
 def test_a_paired_difference_by_hand() -> None:

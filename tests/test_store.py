@@ -19,7 +19,16 @@ import pytest
 from ddobench import store as store_module
 from ddobench.errors import UsageError
 from ddobench.records import Record
-from ddobench.store import SCHEMA, Place, Store, load, load_curves, read_record
+from ddobench.store import (
+    SCHEMA,
+    Place,
+    Store,
+    load,
+    load_curves,
+    read_diagnostics,
+    read_record,
+    survey,
+)
 
 PROMISED = [
     "task", "method", "d", "n", "seed", "status", "best_visible", "optimum", "final_model",
@@ -303,6 +312,44 @@ def test_an_unreadable_failure_is_named_and_left_out(
     place.error(0).write_text(text)
     assert load(store.folder).empty
     assert str(place.error(0)) in caplog.text
+
+
+def test_files_that_come_and_go_while_a_folder_is_read_are_no_matter(
+    store: Store, place: Place, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for seed in (0, 1):
+        store.write(place, record_of(seed))
+    store.write_failure(place, failed_row(2), "")
+    listed = store_module._files
+
+    def list_then_change(root: Path, ending: str) -> list[Path]:
+        found = listed(root, ending)
+        place.file(1).unlink(missing_ok=True)
+        store.write(place, record_of(2))  # which removes the failure
+        return found
+
+    monkeypatch.setattr(store_module, "_files", list_then_change)
+    found = survey(store.folder)
+    assert found.runs["seed"].tolist() == [0]
+    assert found.curves["seed"].unique().tolist() == [0]
+    assert set(load(store.folder)["seed"]) == {0, 2}
+    assert read_diagnostics(place.file(1)) == {}
+    assert caplog.text == ""
+
+
+def test_runs_of_several_versions_are_read_together(store: Store, place: Place) -> None:
+    older = record_of(0)
+    for name in ("final_oracle", "regret_final"):
+        del older.row[name]
+    for name in ("predicted", "survivors"):
+        del older.curves[name]
+    store.write(place, older)
+    store.write(place, record_of(1, label="Mine", graph="discovered"))
+    found = survey(store.folder)
+    assert found.runs["regret_final"].isna().tolist() == [True, False]
+    assert found.runs["label"].isna().tolist() == [True, False]
+    assert found.curves["predicted"].isna().tolist() == [True] * 3 + [False] * 3
+    assert found.curves["iteration"].tolist() == [0, 1, 2, 0, 1, 2]
 
 
 def test_the_promised_columns_are_there_whatever_is_stored(store: Store, place: Place) -> None:

@@ -26,12 +26,18 @@ def job(cfg: Any) -> None:
     """Write the report a configuration asks for and say where it is."""
     from omegaconf import OmegaConf
 
+    from ddobench.progress import reporting_late
     from ddobench.report.writer import write_report
 
     plain: Any = OmegaConf.to_container(cfg, resolve=True)
-    written = write_report(
-        plain["results_dir"], plain["report_dir"], filters=plain["only"], remarks=plain["remarks"]
-    )
+    with reporting_late():
+        written = write_report(
+            plain["results_dir"],
+            plain["report_dir"],
+            filters=plain["only"],
+            remarks=plain["remarks"],
+            claims=plain["claims"],
+        )
     print(written.message)
 
 

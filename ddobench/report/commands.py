@@ -2,11 +2,15 @@
 
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
+from importlib import resources
 from typing import Any
 
 import pandas as pd
+import yaml
+
+_NO_NAME = re.compile(r"(?i)true|false|null|[-+.\de]+")
 
 
 @cache
@@ -34,3 +38,51 @@ def sweep_command(row: "pd.Series[Any]", methods: Iterable[str], **sizes: str) -
         "seed=0-49",
     ]
     return " ".join(["python -m ddobench -m", *(shlex.quote(word) for word in spelled)])
+
+
+def run_command(row: "pd.Series[Any]", budget: Mapping[str, Any] | None = None) -> str:
+    """Spell the command that repeats a run in a fresh folder, all but its seed.
+
+    The variants of a row say where its task and method depart from their files, but nothing says
+    where its budget does; so the resolved `budget` is compared with its file here.
+    """
+    words = [f"{name}={row[name]}" for name in ("task", "method", "d", "n")]
+    if row["budget"]:
+        words.append(f"budget={row['budget']}")
+        written = _written_budget(str(row["budget"]))
+        departures = {name: x for name, x in (budget or {}).items() if written.get(name) != x}
+        words += [f"budget.{name}={value}" for name, value in departures.items()]
+    words += [f"task.{word}" for word in _departures(row["task_variant"])]
+    for word in _departures(row["method_variant"]):
+        name, _, value = word.partition("=")
+        if not isinstance(row.get(name.split(".")[0]), str):
+            words.append(f"method.{word}")
+        elif "." in name or not _NO_NAME.fullmatch(value):
+            words.append(word)  # of a group of its own, such as latent or graph
+        else:
+            words.append(f"{name}='{value}'")  # lest Hydra take it for a truth value
+    words.append("results_dir=results/again")
+    return " ".join(["python -m ddobench", *map(_quote, words)])
+
+
+@cache
+def _written_budget(name: str) -> dict[str, Any]:
+    """Return what the file of a budget says, nothing for a budget that is not of this package."""
+    path = resources.files("ddobench.conf").joinpath("budget", f"{name}.yaml")
+    if not re.fullmatch(r"\w+", name) or not path.is_file():
+        return {}
+    return dict(yaml.safe_load(path.read_text(encoding="utf-8")))
+
+
+def _departures(variant: str) -> list[str]:
+    """Split a variant into its overrides, without the digest that only tells look-alikes apart."""
+    words = re.split(r"\s+(?=[\w.]+=)", variant.strip())
+    return [
+        re.sub("=None$", "=null", word) for word in words if word and not word.startswith("digest=")
+    ]
+
+
+def _quote(word: str) -> str:
+    """Quote a word for the shell, in double quotes where those read better."""
+    plain = re.fullmatch(r"[\w.='-]+", word) and "'" in word
+    return f'"{word}"' if plain else shlex.quote(word)

@@ -8,16 +8,18 @@ import numpy as np
 import pandas as pd
 
 from ddobench.report.columns import CELL, FAMILY, SERIES
-from ddobench.report.styles import Key, Style
-from ddobench.report.tables import (
-    DASH,
-    MINUS,
-    escape_markdown,
-    format_percent,
-    markdown_table,
-    name_runs,
+from ddobench.report.differences import (
+    CHANGE,
+    adjust_families,
+    explain_few_pairs,
+    format_p,
+    paired_changes,
+    spell_change,
+    spell_number,
 )
-from ddobench.statistics import holm, mean_interval, paired_difference, smallest_p
+from ddobench.report.styles import Key, Style
+from ddobench.report.tables import DASH, escape_markdown, format_percent, markdown_table, name_runs
+from ddobench.statistics import mean_interval
 
 SCORES = {
     "final_model": "final value",
@@ -25,11 +27,7 @@ SCORES = {
     "invalid_final": "invalid at the end",
 }
 _ESTIMATE = ["seeds", "mean", "low", "high", "by_seed"]
-_CHANGE = [
-    *("pairs", "difference", "difference_low", "difference_high", "difference_t_low"),
-    *("difference_t_high", "p", "p_holm", "improvement"),
-]
-_COLUMNS = [*CELL, *SERIES, "label", "reference", "score", *_ESTIMATE, *_CHANGE]
+_COLUMNS = [*CELL, *SERIES, "label", "reference", "score", *_ESTIMATE, *CHANGE]
 _TRIPLES = ((name, "difference", "p (Holm)") for name in SCORES.values())
 HEADER = ["variant", *chain.from_iterable(_TRIPLES), "pairs"]
 
@@ -48,12 +46,7 @@ def comparison_table(
     for _, method in runs.groupby([*CELL, "method"], sort=True):
         if len(set(method["method_variant"])) > 1:
             rows += _compare(method, styles)
-    table = pd.DataFrame(rows, columns=_COLUMNS)
-    for _, family in table.groupby([*CELL, "score"]):
-        tested = family["p"].dropna()
-        if len(tested):
-            table.loc[tested.index, "p_holm"] = holm(tested)
-    return table
+    return adjust_families(pd.DataFrame(rows, columns=_COLUMNS), [*CELL, "score"])
 
 
 def _compare(runs: pd.DataFrame, styles: Mapping[Key, Style]) -> list[dict[Any, Any]]:
@@ -85,20 +78,9 @@ def _estimate(runs: pd.DataFrame, score: str) -> dict[str, Any]:
 
 
 def _change(own: pd.DataFrame, default: pd.DataFrame, score: str) -> dict[str, Any]:
-    pairs = own[["seed", score]].merge(default[["seed", score]], on="seed").dropna()
-    if pairs.empty:
-        return {"pairs": 0}
-    found = paired_difference(pairs[f"{score}_x"], pairs[f"{score}_y"])
-    return {
-        "pairs": found.pairs,
-        "difference": found.mean,
-        "difference_low": found.interval.low,
-        "difference_high": found.interval.high,
-        "difference_t_low": found.student.low,
-        "difference_t_high": found.student.high,
-        "p": found.p,
-        "improvement": found.improvement,
-    }
+    first, second = own.set_index("seed")[score].align(default.set_index("seed")[score])
+    (change,) = paired_changes([(first, second, score)])
+    return change
 
 
 def explain_comparison(table: pd.DataFrame) -> str:
@@ -110,13 +92,10 @@ def explain_comparison(table: pd.DataFrame) -> str:
         "bootstrap intervals (BCa); p is Wilcoxon's signed-rank test, adjusted after Holm for the "
         f"{compared} comparisons of a score. Invalid shares differ by percentage points."
     )
-    if compared and pairs.max() < 10:
-        most = int(pairs.max())
-        least = smallest_p(most)
+    if few := explain_few_pairs(int(pairs.max()) if len(pairs) else 0, compared):
         text += (
-            f" With {most} pairs no p falls below {format_p(least)}, and none "
-            f"below {format_p(min(1.0, least * compared))} once adjusted; and bootstrap intervals "
-            "of so few seeds are too narrow, for which the CSV has Student's as well."
+            f"{few}; and bootstrap intervals of so few seeds are too narrow, for which the CSV has "
+            "Student's as well."
         )
     return text
 
@@ -127,7 +106,7 @@ def spell_rows(cell: pd.DataFrame) -> list[list[str]]:
     for _, variant in cell.groupby(SERIES, sort=False):
         line = [str(variant["label"].iloc[0])]
         for row in variant.to_dict("records"):
-            line += [_spell_mean(row), _spell_change(row), format_p(row["p_holm"])]
+            line += [_spell_mean(row), spell_change(row), format_p(row["p_holm"])]
         pairs = variant["pairs"].max()
         lines.append([*line, f"{pairs:.0f}" if np.isfinite(pairs) else DASH])
     return lines
@@ -136,33 +115,7 @@ def spell_rows(cell: pd.DataFrame) -> list[list[str]]:
 def _spell_mean(row: dict[Any, Any]) -> str:
     if row["score"] == "invalid_final":
         return format_percent(row["mean"])
-    return _spell_number(row["mean"], 2)
-
-
-def _spell_change(row: dict[Any, Any]) -> str:
-    """Spell a difference with its interval; that of shares in percentage points."""
-    scale, digits = (100, 1) if row["score"] == "invalid_final" else (1, 2)
-    mean, low, high = (
-        _spell_number(scale * row[name], digits)
-        for name in ("difference", "difference_low", "difference_high")
-    )
-    return mean if DASH in (mean, low) else f"{mean} [{low}, {high}]"
-
-
-def _spell_number(value: float, digits: int) -> str:
-    """Spell a number with so many decimals; what rounds to nothing keeps its sign."""
-    if not np.isfinite(value):
-        return DASH
-    return f"{value + 0.0:.{digits}f}".replace("-", MINUS)
-
-
-def format_p(p: float) -> str:
-    """Spell a p value with two digits, never as zero."""
-    if not np.isfinite(p):
-        return DASH
-    if p < 0.001:
-        return "< .001"
-    return f"{p:.2f}".lstrip("0") if p >= 0.01 else f"{p:.3f}".lstrip("0")
+    return spell_number(row["mean"], 2)
 
 
 def comparison_markdown(table: pd.DataFrame) -> str:

@@ -14,12 +14,18 @@ from ddobench.records import Portrait
 from ddobench.report.columns import CELL, SERIES
 from ddobench.report.commands import portable
 from ddobench.report.comparisons import comparison_table
+from ddobench.report.lineups import Lineup, find_lineups
+from ddobench.report.pairs import pair_table
 from ddobench.report.scores import score_table
+from ddobench.report.standings import standing_table
 from ddobench.report.styles import Key, Style, assign_styles
 from ddobench.seeds import parse_seeds
 
 FILTERS = ("task", "method", "d", "n", "seed", "budget")
-CURVES = ("value_model", "survivors", "invalid")
+CURVES = (
+    *("value_model", "value_oracle", "survivors", "invalid", "predicted"),
+    *("median", "best"),  # of all designs of an iteration
+)
 
 _WORDS = (
     *("task", "method", "status", "reason", "task_variant", "method_variant", "budget"),
@@ -52,12 +58,27 @@ class Evidence:
     @cached_property
     def scores(self) -> pd.DataFrame:
         """The score table of the runs."""
-        return score_table(self.runs, self.styles)
+        return score_table(self.runs, self.styles, self.curves)
 
     @cached_property
     def comparisons(self) -> pd.DataFrame:
         """The comparisons of the variants of each method with its default."""
         return comparison_table(self.runs, self.curves, self.styles)
+
+    @cached_property
+    def pairs(self) -> pd.DataFrame:
+        """The comparisons of each method with each other one."""
+        return pair_table(self.runs, self.styles)
+
+    @cached_property
+    def lineups(self) -> list[Lineup]:
+        """The methods that can be compared across tasks."""
+        return find_lineups(self.runs)
+
+    @cached_property
+    def standings(self) -> pd.DataFrame:
+        """The overall standings of every line-up."""
+        return standing_table(self.lineups, self.styles)
 
     def commands(self, shared: Mapping[Any, Any]) -> tuple[str, ...]:
         """Return the commands that made the runs with these values in these columns."""
@@ -80,9 +101,7 @@ class Evidence:
         curves: pd.DataFrame | None = None,
     ) -> "Evidence":
         """Take the stored runs that pass the filters, with their curves and portraits."""
-        runs = _keep_configurations_apart(_make_uniform(stored))
-        for name, wanted in (filters or {}).items():
-            runs = _filter(runs, name, wanted)
+        runs = filter_runs(_keep_configurations_apart(make_uniform(stored)), filters or {})
         runs = runs.sort_values([*CELL, *SERIES, "seed"], ignore_index=True)
         shown = set(runs[["task", "task_variant", "d", "n"]].itertuples(index=False, name=None))
         kept = [p for p in portraits if (p.task, p.task_variant, p.d, p.n) in shown]
@@ -94,11 +113,11 @@ def _curves_of(runs: pd.DataFrame, stored: pd.DataFrame | None) -> pd.DataFrame:
     finished = runs.loc[runs["status"] == "ok", [*CELL, *SERIES, "digest", "seed"]]
     if stored is None:
         return pd.DataFrame(columns=[*finished, "iteration", *CURVES])
-    points = stored[["digest", "seed", "iteration", *CURVES]]
+    points = stored.reindex(columns=["digest", "seed", "iteration", *CURVES])
     return finished.merge(points, on=["digest", "seed"])
 
 
-def _make_uniform(stored: pd.DataFrame) -> pd.DataFrame:
+def make_uniform(stored: pd.DataFrame) -> pd.DataFrame:
     """Give every promised column its type; what an older record lacks is empty or NaN."""
     runs = stored.copy()
     for column in _WORDS:
@@ -119,6 +138,13 @@ def _keep_configurations_apart(runs: pd.DataFrame) -> pd.DataFrame:
     looks_alike = runs.groupby([*CELL, *SERIES])["digest"].transform("nunique") > 1
     named = runs["method_variant"] + " digest=" + runs["digest"].str[:8]
     runs["method_variant"] = runs["method_variant"].where(~looks_alike, named.str.strip())
+    return runs
+
+
+def filter_runs(runs: pd.DataFrame, filters: Mapping[str, Any]) -> pd.DataFrame:
+    """Keep the runs that pass all filters, each a column with the values wanted of it."""
+    for name, wanted in filters.items():
+        runs = _filter(runs, name, wanted)
     return runs
 
 

@@ -20,6 +20,14 @@ FORMATS = ("svg", "png", "pdf")
 _UNDATED = {"svg": {"Date": None}, "png": {"Software": None}, "pdf": {"CreationDate": None}}
 
 
+def render_drawing(drawing: Drawing, ending: str) -> bytes:
+    """Return the bytes of an SVG, PNG or PDF file, the same for the same drawing."""
+    buffer = io.BytesIO()
+    with mpl.rc_context(LOOK):
+        drawing.savefig(buffer, format=ending, dpi=300, metadata=_UNDATED[ending])
+    return buffer.getvalue()
+
+
 @dataclass(frozen=True)
 class Figure:
     """A drawing, what it says, and the exact numbers in it."""
@@ -35,10 +43,7 @@ class Figure:
 
     def render(self, ending: str) -> bytes:
         """Return the bytes of an SVG, PNG or PDF file, the same for the same numbers."""
-        buffer = io.BytesIO()
-        with mpl.rc_context(LOOK):
-            self.drawing.savefig(buffer, format=ending, dpi=300, metadata=_UNDATED[ending])
-        return buffer.getvalue()
+        return render_drawing(self.drawing, ending)
 
 
 @dataclass(frozen=True)

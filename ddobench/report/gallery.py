@@ -1,12 +1,21 @@
 """All figures of a report, in the order of the page."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
+from ddobench.progress import track
+from ddobench.report.codes import codes_beside_designs
+from ddobench.report.confidence import scores_by_confidence
 from ddobench.report.controls import variant_controls
+from ddobench.report.costs import seconds_by_method
+from ddobench.report.discovered import discovered_graph
 from ddobench.report.evidence import Evidence
 from ddobench.report.figures import Absence, Figure, FigureFunction
 from ddobench.report.landmarks import best_visible_and_optimum
+from ddobench.report.optimism import prediction_and_truth
 from ddobench.report.pictures import designs_in_pairs, marginals, true_graph
+from ddobench.report.profiles import performance_profiles
+from ddobench.report.rank_diagrams import mean_rank_diagrams
 from ddobench.report.regret import regret_by_dimension, regret_by_rows
 from ddobench.report.shares import optimum_share_by_dimension
 from ddobench.report.trajectories import (
@@ -23,22 +32,32 @@ FIGURES: tuple[FigureFunction, ...] = (
     value_by_iteration,
     survivors_by_iteration,
     invalid_by_iteration,
+    prediction_and_truth,
     optimum_share_by_dimension,
     variant_controls,
+    discovered_graph,
+    scores_by_confidence,
+    codes_beside_designs,
+    seconds_by_method,
     regret_by_dimension,
     regret_by_rows,
+    performance_profiles,
+    mean_rank_diagrams,
 )
 
 
 def draw_all(evidence: Evidence) -> list[Figure | Absence]:
     """Return every figure the evidence allows, each under a name of its own."""
-    found: list[Figure | Absence] = []
+    return list(draw_each(evidence))
+
+
+def draw_each(evidence: Evidence) -> Iterator[Figure | Absence]:
+    """Draw one figure after the other, each under a name of its own."""
     names: dict[str, int] = {}
-    for function in FIGURES:
+    for function in track(FIGURES, "drawing figures"):
         for item in function(evidence):
             if isinstance(item, Figure):
                 names[item.name] = names.get(item.name, 0) + 1
                 again = names[item.name]
                 item = replace(item, name=f"{item.name}-{again}") if again > 1 else item
-            found.append(item)
-    return found
+            yield item

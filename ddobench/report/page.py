@@ -1,6 +1,5 @@
 """The page: one self-contained HTML file, everything a user can configure escaped."""
 
-import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -8,18 +7,22 @@ from typing import Any
 
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from ddobench.report import comparisons, tables
 from ddobench.report.columns import CELL, SERIES, STUDY
 from ddobench.report.evidence import Evidence
 from ddobench.report.figures import FORMATS, Absence, Figure
 from ddobench.report.files import file_stem
+from ddobench.report.markup import embed_svg, name_script, set_formula, spell_sort_value
 from ddobench.report.origins import Origins
 from ddobench.report.portraits import choose_portraits
 from ddobench.report.samples import FEW
 from ddobench.report.scores import leaderboard
+from ddobench.report.sections import claim_section, pair_section, standing_section
+from ddobench.report.single_runs import DIGITS, address_of, first_addresses, gather_single_runs
 from ddobench.report.styles import Key, Style, explain_privileges
+from ddobench.report.verdicts import NOTE, SIGNS, Verdict
 
 FIRST_SWEEP = "python -m ddobench -m 'method=glob(*)' task=quadratic d=10,20,40 seed=0-9"
 INTERVAL_NOTE = (
@@ -33,13 +36,13 @@ class Contents:
     """Everything the page speaks of."""
 
     evidence: Evidence
-    problems: pd.DataFrame
     drawn: Sequence[Figure | Absence]
     svgs: Mapping[str, str]  # by figure name
     origins: Origins
     remarks: Mapping[str, Sequence[Mapping[str, str]]]
     source: str
     command: str
+    verdicts: Sequence[Verdict] = ()
 
 
 def render_page(contents: Contents) -> str:
@@ -56,17 +59,33 @@ def render_page(contents: Contents) -> str:
         "percent": tables.format_percent,
         "ranges": tables.format_ranges,
         "formula": set_formula,
+        "sort_value": spell_sort_value,
     }
     runs = contents.evidence.runs
     styles = contents.evidence.styles
+    script = environment.get_template("script.js").render()
     return environment.get_template("index.html").render(
         contents=contents,
         runs=runs,
         counts=runs["status"].value_counts().to_dict(),
         tasks=[_task_part(str(task), contents) for task in sorted(runs["task"].unique())],
         series=[replace(look, label=look.name) for look in _looks(styles)],
+        claims=claim_section(contents.verdicts),
+        claims_note=NOTE,
+        claim_signs=SIGNS,
+        standings=standing_section(contents.evidence.standings),
+        overall=[
+            _figure_part(item, contents)
+            for item in contents.drawn
+            if isinstance(item, Figure) and not item.task
+        ],
         board=_studies(leaderboard(contents.evidence.scores), contents),
-        problems=_group_problems(contents.problems, contents.evidence),
+        problems=_group_problems(contents.evidence),
+        methods=_methods(styles),
+        single_runs=gather_single_runs(contents.evidence),
+        digits=DIGITS,
+        script=Markup(script),  # ours alone: no data is rendered into it
+        script_source=name_script(script),
         commands=sorted(set(runs["command"]) - {""}),
         privileges=explain_privileges(styles.values()),
         interval_note=INTERVAL_NOTE,
@@ -80,6 +99,15 @@ def _looks(styles: Mapping[Key, Style]) -> list[Style]:
     """Return one style for each series; its signs would depend on the task."""
     looks = {(method, variant): style for (_, method, variant), style in styles.items()}
     return [looks[key] for key in sorted(looks)]
+
+
+def _methods(styles: Mapping[Key, Style]) -> list[tuple[str, str]]:
+    """Return every method and what it is called without its variants."""
+    names = {
+        method: style.name.removesuffix(f", {variant}")
+        for (_, method, variant), style in styles.items()
+    }
+    return sorted(names.items(), key=lambda item: (item[1].lower(), item[0]))
 
 
 def _task_part(task: str, contents: Contents) -> dict[str, Any]:
@@ -97,6 +125,7 @@ def _task_part(task: str, contents: Contents) -> dict[str, Any]:
         "figures": [_figure_part(item, contents) for item in figures if item.subject != "task"],
         "absences": [item for item in drawn if isinstance(item, Absence)],
         "controls": _controls(task, contents.evidence),
+        "pairs": pair_section(contents.evidence.pairs.query("task == @task")),
         "studies": _studies(scores[scores["task"] == task], contents),
     }
 
@@ -109,10 +138,21 @@ def _controls(task: str, evidence: Evidence) -> list[dict[str, Any]]:
             "title": tables.name_runs(cell.iloc[0], "n", "d"),
             "note": comparisons.explain_comparison(cell),
             "scores": list(comparisons.SCORES.values()),
-            "rows": comparisons.spell_rows(cell),
+            "rows": _pair_values(cell),
         }
         for _, cell in table[table["task"] == task].groupby(CELL, sort=True)
     ]
+
+
+def _pair_values(cell: pd.DataFrame) -> list[list[Any]]:
+    """Spell the comparisons of one cell, each text with the number to sort it by."""
+    variants = [rows for _, rows in cell.groupby(SERIES, sort=False)]
+    lines = []
+    for rows, texts in zip(variants, comparisons.spell_rows(cell), strict=True):
+        values = rows[["mean", "difference", "p_holm"]].to_numpy(float).ravel().tolist()
+        numbers = zip([*values, rows["pairs"].max()], texts[1:], strict=True)
+        lines.append([texts[0], *numbers])
+    return lines
 
 
 def _figure_part(figure: Figure, contents: Contents) -> dict[str, Any]:
@@ -125,6 +165,7 @@ def _figure_part(figure: Figure, contents: Contents) -> dict[str, Any]:
 
 def _studies(table: pd.DataFrame, contents: Contents) -> list[dict[str, Any]]:
     """Split a score table into studies, each with a title and rows for the template."""
+    addresses = first_addresses(contents.evidence.runs)
     studies = []
     for _, study in table.groupby(STUDY, sort=True):
         rows = [
@@ -136,6 +177,7 @@ def _studies(table: pd.DataFrame, contents: Contents) -> list[dict[str, Any]]:
                 "regret": _estimate(row, "regret"),
                 "value": _estimate(row, "value"),
                 "counts": tables.describe_counts(row),
+                "address": addresses[tuple(row[name] for name in [*CELL, *SERIES])],
             }
             for row in study.to_dict("records")
         ]
@@ -155,9 +197,10 @@ def _estimate(row: Mapping[Hashable, Any], score: str) -> str:
     return tables.format_estimate(row[f"{score}_mean"], row[f"{score}_low"], row[f"{score}_high"])
 
 
-def _group_problems(problems: pd.DataFrame, evidence: Evidence) -> list[dict[str, Any]]:
+def _group_problems(evidence: Evidence) -> list[dict[str, Any]]:
     """Put runs that ended for the same reason into one line."""
     keys = [*STUDY, *SERIES, "status", "reason"]
+    problems = evidence.runs[evidence.runs["status"] != "ok"]
     return [
         {
             "title": tables.name_runs(rows.iloc[0]),
@@ -172,26 +215,7 @@ def _group_problems(problems: pd.DataFrame, evidence: Evidence) -> list[dict[str
             "dimensions": rows["d"].tolist(),
             "seeds": rows["seed"].tolist(),
             "count": len(rows),
+            "address": address_of(rows.iloc[0].to_dict()),
         }
         for _, rows in problems.groupby(keys, sort=True)
     ]
-
-
-def set_formula(text: str) -> Markup:
-    """Set a formula of plain text: w_C with an index, R^41 with an exponent, true minus signs."""
-    formula = str(escape(text)).replace("-", tables.MINUS)
-    formula = re.sub(r"_([A-Za-z]|\d+)(?!\w)", r"<sub>\1</sub>", formula)
-    return Markup(re.sub(r"\^([A-Za-z]|\d+)(?!\w)", r"<sup>\1</sup>", formula))
-
-
-def embed_svg(svg: str, name: str, title: str) -> Markup:
-    """Make a stand-alone SVG part of a page: ids of its own, a size that adapts, a spoken title."""
-    body = svg[svg.index("<svg") :]
-    body = re.sub(r"<metadata>.*?</metadata>", "", body, count=1, flags=re.DOTALL)
-    body = re.sub(r'\bid="', f'id="{name}-', body)
-    body = re.sub(r'href="#', f'href="#{name}-', body)
-    body = re.sub(r"url\(#", f"url(#{name}-", body)
-    tag, rest = body.split(">", 1)
-    tag = re.sub(r'\s(?:width|height)="[^"]*"', "", tag)
-    spoken = Markup('{} role="img" aria-label="{}">').format(Markup(tag), title)
-    return spoken + Markup(rest)

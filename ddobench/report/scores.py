@@ -1,90 +1,117 @@
 """The scores of every method on every task: who was counted, how good they were, who leads."""
 
 from collections.abc import Mapping
+from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from ddobench.report.columns import CELL, SERIES, STUDY
 from ddobench.report.styles import Key, Style
-from ddobench.statistics import interquartile_mean, mean_interval, t_interval
+from ddobench.resampling import iqm_interval
+from ddobench.statistics import Sample, interquartile_mean, mean_intervals, t_interval
 
 _COUNTS = ["seeds", "ok", "declined", "failed", "missing", "unscored"]
-_REGRET = [
-    *("regret_unit", "regret_mean", "regret_low", "regret_high", "regret_interval"),
-    *("regret_t_low", "regret_t_high", "regret_iqm", "regret_median"),
+# Per seed: the headline, then what an oracle would pick at the last and at the best iteration, then
+# the 50th and the 100th percentile of all designs of the last iteration.
+VALUES = {
+    "value": "final_model",
+    "oracle_final": "final_oracle",
+    "oracle_best": "best_oracle",
+    "p50": "median",
+    "p100": "best",
+}
+_MEANS = {"best_visible": "best_visible", "optimum": "optimum", "invalid": "invalid_final"}
+_ESTIMATE = ("mean", "low", "high", "interval")
+_DETAIL = (*_ESTIMATE, "t_low", "t_high", "iqm", "iqm_low", "iqm_high", "median")
+_COLUMNS = [
+    *(*CELL, *SERIES, "label", "privileges", *_COUNTS, "regret_unit"),
+    *(f"{score}_{part}" for score in ("regret", "value") for part in _DETAIL),
+    *(f"{score}_{part}" for score in [*VALUES][1:] for part in _ESTIMATE),
+    *_MEANS,
 ]
-_VALUE = ["value_mean", "value_low", "value_high", "value_interval", "best_visible", "optimum"]
-_COLUMNS = [*CELL, *SERIES, "label", "privileges", *_COUNTS, *_REGRET, *_VALUE, "invalid"]
 
 
-def score_table(runs: pd.DataFrame, styles: Mapping[Key, Style]) -> pd.DataFrame:
+def score_table(
+    runs: pd.DataFrame, styles: Mapping[Key, Style], curves: pd.DataFrame | None = None
+) -> pd.DataFrame:
     """Return one row per task, variant, n, budget, d and method: who was counted, and the scores.
 
     `seeds` are the runs averaged. `missing` are seeds that another method of the same cell has
-    and this one has not; `unscored` are finished runs without a finite value.
+    and this one has not; `unscored` are finished runs without a finite value. The percentiles are
+    those of the curves' last iterations.
     """
-    rows = []
-    for _, cell in runs.groupby(CELL, sort=True):
-        expected = cell["seed"].nunique()
-        for key, series in cell.groupby(SERIES, sort=True):
-            style = styles[str(series["task"].iloc[0]), str(key[0]), str(key[1])]
-            rows.append(
-                {name: series[name].iloc[0] for name in [*CELL, *SERIES]}
-                | {"label": style.label, "privileges": " ".join(style.privileges)}
-                | _count(series, expected)
-                | _score(series)
-            )
+    runs = _with_percentiles(runs, curves).reset_index(drop=True)
+    columns = {str(name): runs[name].to_numpy() for name in runs}
+    columns["expected"] = runs.groupby(CELL)["seed"].transform("nunique").to_numpy()
+    rows: list[dict[str, Any]] = []
+    samples: list[tuple[int, str, Sample]] = []  # of which row, and of which score
+    for places in runs.groupby([*CELL, *SERIES], sort=True).indices.values():
+        series = {name: column[places] for name, column in columns.items()}
+        named = {name: series[name][0] for name in [*CELL, *SERIES]}
+        style = styles[named["task"], named["method"], named["method_variant"]]
+        finished = series["status"] == "ok"
+        units = series["regret_unit"][finished]
+        rows.append(
+            named
+            | {"label": style.label, "privileges": " ".join(style.privileges)}
+            | {"regret_unit": units[0] if len(units) else ""}
+            | _count(series)
+        )
+        for score, column in {"regret": "regret_final", **_MEANS, **VALUES}.items():
+            values = series[column][finished].astype(np.float64)
+            if not len(values := values[~np.isnan(values)]):
+                continue
+            if score in _MEANS:
+                rows[-1][score] = values.mean()
+            else:
+                samples.append((len(rows) - 1, score, values))
+    intervals = mean_intervals([values for _, _, values in samples])
+    for (place, score, values), interval in zip(samples, intervals, strict=True):
+        found = {"mean": values.mean(), "low": interval.low, "high": interval.high,
+                 "interval": interval.kind}  # fmt: skip
+        if score in ("regret", "value"):
+            found |= _describe(values)
+        rows[place] |= {f"{score}_{part}": number for part, number in found.items()}
     return pd.DataFrame(rows, columns=_COLUMNS)
 
 
-def _count(runs: pd.DataFrame, expected: int) -> dict[str, int]:
-    status = runs["status"].value_counts()
-    scored = _finished(runs)["final_model"].notna().sum()
-    ok = int(status.get("ok", 0))
+def _count(series: Mapping[str, NDArray[Any]]) -> dict[str, int]:
+    status = series["status"]
+    ok = int((status == "ok").sum())
+    scored = int((~np.isnan(series["final_model"][status == "ok"])).sum())
     return {
-        "seeds": int(scored),
+        "seeds": scored,
         "ok": ok,
-        "declined": int(status.get("declined", 0)),
-        "failed": int(status.get("failed", 0)),
-        "missing": int(expected - runs["seed"].nunique()),
-        "unscored": int(ok - scored),
+        "declined": int((status == "declined").sum()),
+        "failed": int((status == "failed").sum()),
+        "missing": int(series["expected"][0]) - len(np.unique(series["seed"])),
+        "unscored": ok - scored,
     }
 
 
-def _score(runs: pd.DataFrame) -> dict[str, object]:
-    runs = _finished(runs)
-    scores: dict[str, object] = {"regret_unit": "".join(runs["regret_unit"].head(1))}
-    regret = runs["regret_final"].dropna()
-    if len(regret):
-        interval, student = mean_interval(regret), t_interval(regret)
-        scores |= {
-            "regret_mean": regret.mean(),
-            "regret_low": interval.low,
-            "regret_high": interval.high,
-            "regret_interval": interval.kind,
-            "regret_t_low": student.low,
-            "regret_t_high": student.high,
-            "regret_iqm": interquartile_mean(regret),
-            "regret_median": regret.median(),
-        }
-    value = runs["final_model"].dropna()
-    if len(value):
-        interval = mean_interval(value)
-        scores |= {
-            "value_mean": value.mean(),
-            "value_low": interval.low,
-            "value_high": interval.high,
-            "value_interval": interval.kind,
-        }
-    return scores | {
-        "best_visible": runs["best_visible"].mean(),
-        "optimum": runs["optimum"].mean(),
-        "invalid": runs["invalid_final"].mean(),
+def _with_percentiles(runs: pd.DataFrame, curves: pd.DataFrame | None) -> pd.DataFrame:
+    """Add the percentiles of each run's last iteration, NaN where no curve has them."""
+    columns = ["digest", "seed", "median", "best"]
+    if curves is None or not {*columns, "iteration"} <= {*curves}:
+        return runs.assign(median=float("nan"), best=float("nan"))
+    last = curves.sort_values("iteration").drop_duplicates(["digest", "seed"], keep="last")
+    return runs.drop(columns=["median", "best"], errors="ignore").merge(
+        last[columns], on=["digest", "seed"], how="left"
+    )
+
+
+def _describe(values: Sample) -> dict[str, float]:
+    student, middle = t_interval(values), iqm_interval([values])
+    return {
+        "t_low": student.low,
+        "t_high": student.high,
+        "iqm": interquartile_mean(values),
+        "iqm_low": middle.low,
+        "iqm_high": middle.high,
+        "median": float(np.median(values)),
     }
-
-
-def _finished(runs: pd.DataFrame) -> pd.DataFrame:
-    return runs[runs["status"] == "ok"]
 
 
 def leaderboard(scores: pd.DataFrame) -> pd.DataFrame:

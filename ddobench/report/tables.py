@@ -10,6 +10,11 @@ from ddobench.report.columns import CELL, SERIES, STUDY
 
 MINUS = "\u2212"
 DASH = "\u2013"
+SCORE_HEADER = [
+    *("n", "d", "method", "value (sd)", "IQM", "by oracle, final", "by oracle, best"),
+    *("median design", "best design", "regret", "regret IQM", "invalid", "seeds"),
+]
+SCORE_WORDS = [2, 12]
 _EXACT = 1e-9  # what is smaller in absolute value is printed as 0
 _MANY = 40  # entries of a list before it is cut short
 
@@ -29,25 +34,36 @@ def to_csv(table: pd.DataFrame) -> str:
 def score_markdown(scores: pd.DataFrame, notes: Iterable[str]) -> str:
     """Spell the scores for people, one heading per task, variant and budget."""
     parts = ["# Scores\n", *(f"{escape_markdown(note)}\n" for note in notes)]
-    header = ["n", "d", "method", "regret", "IQM", "median", "value (sd)", "invalid", "seeds"]
     for _, study in scores.groupby(STUDY, sort=True):
         parts.append(f"## {escape_markdown(name_runs(study.iloc[0]))}\n")
-        rows = [
-            [
-                str(row["n"]),
-                str(row["d"]),
-                str(row["label"]),
-                format_estimate(row["regret_mean"], row["regret_low"], row["regret_high"]),
-                format_number(row["regret_iqm"]),
-                format_number(row["regret_median"]),
-                format_estimate(row["value_mean"], row["value_low"], row["value_high"]),
-                format_percent(row["invalid"]),
-                describe_counts(row),
-            ]
-            for row in study.to_dict("records")
-        ]
-        parts.append(markdown_table(header, rows, words=[2, len(header) - 1]))
+        parts.append(markdown_table(SCORE_HEADER, spell_scores(study), words=SCORE_WORDS))
     return "\n".join(parts)
+
+
+def spell_scores(study: pd.DataFrame) -> list[list[str]]:
+    """Spell the scores of one study under SCORE_HEADER."""
+    return [
+        [
+            str(row["n"]),
+            str(row["d"]),
+            str(row["label"]),
+            _spell_estimate(row, "value"),
+            format_number(row["value_iqm"]),
+            _spell_estimate(row, "oracle_final"),
+            _spell_estimate(row, "oracle_best"),
+            format_number(row["p50_mean"]),
+            format_number(row["p100_mean"]),
+            _spell_estimate(row, "regret"),
+            format_number(row["regret_iqm"]),
+            format_percent(row["invalid"]),
+            describe_counts(row),
+        ]
+        for row in study.to_dict("records")
+    ]
+
+
+def _spell_estimate(row: Mapping[Hashable, Any], score: str) -> str:
+    return format_estimate(row[f"{score}_mean"], row[f"{score}_low"], row[f"{score}_high"])
 
 
 def markdown_table(

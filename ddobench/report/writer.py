@@ -10,16 +10,19 @@ from typing import Any
 import yaml
 
 from ddobench.errors import UsageError
-from ddobench.report.comparisons import comparison_markdown
+from ddobench.report.claims import read_claims
 from ddobench.report.evidence import FILTERS, Evidence
-from ddobench.report.figures import FORMATS, Figure
+from ddobench.report.figures import Figure
 from ddobench.report.files import write_atomically
-from ddobench.report.gallery import draw_all
+from ddobench.report.gallery import draw_each
 from ddobench.report.manifest import clear_stale
 from ddobench.report.origins import find_origins
 from ddobench.report.page import FIRST_SWEEP, INTERVAL_NOTE, Contents, render_page
+from ddobench.report.rendering import render_all
 from ddobench.report.styles import explain_privileges
-from ddobench.report.tables import problem_table, score_markdown, to_csv
+from ddobench.report.table_files import table_files
+from ddobench.report.tables import problem_table, to_csv
+from ddobench.report.verdicts import judge
 
 Remarks = Mapping[str, Sequence[Mapping[str, str]]]  # by task: texts, some with a command
 
@@ -38,11 +41,12 @@ def write_report(
     report_dir: str | Path,
     filters: Mapping[str, Any] | None = None,
     remarks: Remarks | None = None,
+    claims: str | Path | None = None,
 ) -> Written:
     """Write tables, figures and the page of the stored runs that pass the filters.
 
     Filters name a column of the runs (task, method, d, n, seed, budget) and give one value or
-    several. The remarks default to those of the packaged configuration.
+    several. The remarks, and the file of claims, default to those of the package.
     """
     source, target = Path(results_dir), Path(report_dir)
     if not source.is_dir():
@@ -53,31 +57,30 @@ def write_report(
     unknown = sorted(set(filters or {}) - set(FILTERS))
     if unknown:
         raise UsageError(f"a filter must be one of {', '.join(FILTERS)}, got {unknown[0]!r}")
+    claimed = read_claims(claims)  # first: what is wrong in the file is known at once
     evidence = Evidence.read(source, filters)
-    scores, problems = evidence.scores, problem_table(evidence.runs)
-    drawn = draw_all(evidence)
+    problems, verdicts = problem_table(evidence.runs), judge(evidence.runs, claimed)
+    drawn, rendered = render_all(draw_each(evidence))
     figures = [item for item in drawn if isinstance(item, Figure)]
     notes = [INTERVAL_NOTE, *explain_privileges(evidence.styles.values())]
-    rendered = {(item.name, ending): item.render(ending) for item in figures for ending in FORMATS}
     page = render_page(
         Contents(
             evidence=evidence,
-            problems=problems,
             drawn=drawn,
             svgs={item.name: rendered[item.name, "svg"].decode() for item in figures},
             origins=find_origins(evidence),
             remarks=_packaged_remarks() if remarks is None else remarks,
             source=_from_here(source),
-            command=_report_command(source, target, filters or {}),
+            command=_report_command(source, target, filters or {}, claims),
+            verdicts=verdicts,
         )
     )
     texts = {
         **{target / "figures" / f"{item.name}.csv": to_csv(item.data) for item in figures},
-        target / "tables" / "scores.csv": to_csv(scores),
-        target / "tables" / "scores.md": score_markdown(scores, notes),
-        target / "tables" / "controls.csv": to_csv(evidence.comparisons),
-        target / "tables" / "controls.md": comparison_markdown(evidence.comparisons),
-        target / "tables" / "problems.csv": to_csv(problems),
+        **{
+            target / "tables" / name: text
+            for name, text in table_files(evidence, problems, verdicts, notes).items()
+        },
         target / "index.html": page,  # last: it speaks of the others
     }
     contents = {
@@ -102,13 +105,17 @@ def _summary(evidence: Evidence, figures: Sequence[Figure]) -> str:
     return f"{some}, {len(figures)} figure{'' if len(figures) == 1 else 's'}"
 
 
-def _report_command(source: Path, target: Path, filters: Mapping[str, Any]) -> str:
+def _report_command(
+    source: Path, target: Path, filters: Mapping[str, Any], claims: str | Path | None
+) -> str:
     """Return the command that writes this report again."""
     words = [f"results_dir={_from_here(source)}", f"report_dir={_from_here(target)}"]
     for name, wanted in filters.items():
         if wanted is not None:
             values = wanted if isinstance(wanted, list | tuple) else [wanted]
             words.append(f"{name}={','.join(map(str, values))}")
+    if claims is not None:
+        words.append(f"claims={_from_here(Path(claims))}")
     return " ".join(["python -m ddobench.report", *words])
 
 

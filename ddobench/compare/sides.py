@@ -1,0 +1,136 @@
+"""The two sides of a comparison: what a word on the command line stands for, and the runs of it."""
+
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ddobench.errors import UsageError
+from ddobench.report.columns import CELL, SERIES
+from ddobench.report.evidence import filter_runs, make_uniform
+from ddobench.store import Survey, survey
+
+_FOLDER, _REVISION = "dir:", "rev:"
+_ABBREVIATED = re.compile(r"[0-9a-f]{4,40}")
+_SHOWN = 12  # digits of a revision that people read
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of a comparison."""
+
+    name: str
+    runs: pd.DataFrame  # one row per run, the columns of `Evidence.runs`
+    curves: pd.DataFrame
+    configs: Mapping[str, Mapping[str, Any]]  # resolved, by digest
+    provenance: Mapping[str, Mapping[str, Any]]  # by the path of a run
+
+
+def read_sides(
+    words: Sequence[str], results_dir: Path, filters: Mapping[str, Any] | None = None
+) -> tuple[Side, Side]:
+    """Read what two words stand for, each a folder of runs or a git revision."""
+    folders: dict[Path, Survey] = {}
+
+    def look(folder: Path) -> Survey:
+        if folder not in folders:
+            folders[folder] = survey(folder)
+        return folders[folder]
+
+    sides = []
+    for word in words:
+        folder = _as_folder(word)
+        if folder is not None:
+            found = look(folder)
+            sides.append(_side(str(folder), found, make_uniform(found.runs)))
+        else:
+            revision = word.removeprefix(_REVISION)
+            found = look(_existing(results_dir, f"{word} is no folder, and"))
+            runs = make_uniform(found.runs)
+            chosen = _resolve(revision, sorted(set(runs["revision"]) - {""}), results_dir)
+            own = runs[runs["revision"] == chosen]
+            name = chosen[:_SHOWN]
+            shown = name if name.startswith(revision) else f"{revision} ({name})"
+            sides.append(_side(f"revision {shown} in {results_dir}", found, own))
+    return _keep_apart(*_filtered(sides[0], sides[1], filters or {}))
+
+
+def _side(name: str, found: Survey, runs: pd.DataFrame) -> Side:
+    return Side(name, runs, found.curves, found.configs, found.provenance)
+
+
+def _with_runs(side: Side, runs: pd.DataFrame) -> Side:
+    return Side(side.name, runs, side.curves, side.configs, side.provenance)
+
+
+def _as_folder(word: str) -> Path | None:
+    """Return the folder that a word names, None if it names a revision."""
+    if word.startswith(_FOLDER):
+        return _existing(Path(word.removeprefix(_FOLDER)), "")
+    if not word.startswith(_REVISION) and Path(word).is_dir():
+        return Path(word)
+    if "/" in word and word.startswith((".", "/", "~")):
+        return _existing(Path(word), "")
+    return None
+
+
+def _existing(folder: Path, why: str) -> Path:
+    if not folder.is_dir():
+        raise UsageError(f"{why} {folder} is no folder of stored runs; give one that is".strip())
+    return folder
+
+
+def _resolve(word: str, stored: Sequence[str], results_dir: Path) -> str:
+    """Return the full name of a revision, as git or else the stored runs know it."""
+    known = _ask_git(word)
+    if known:
+        return known
+    matching = [name for name in stored if name.startswith(word)]
+    if _ABBREVIATED.fullmatch(word) and len(matching) == 1:
+        return matching[0]
+    if len(matching) > 1:
+        some = ", ".join(name[:_SHOWN] for name in matching)
+        raise UsageError(f"{word} is short for several revisions, {some}; write more of it")
+    there = ", ".join(name[:_SHOWN] for name in stored) or "none"
+    raise UsageError(
+        f"{word!r} is neither a folder nor a revision that git or {results_dir} knows; "
+        f"the revisions stored there: {there}"
+    )
+
+
+def _ask_git(word: str) -> str:
+    command = ["git", "rev-parse", "--verify", "--quiet", "--end-of-options", f"{word}^{{commit}}"]
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return answer.stdout.strip()
+
+
+def _filtered(a: Side, b: Side, filters: Mapping[str, Any]) -> tuple[Side, Side]:
+    """Apply the filters; a value must be stored on one side at least."""
+    both = pd.concat({0: a.runs, 1: b.runs})
+    for_sides = filter_runs(both, filters)
+    left, right = (for_sides[for_sides.index.get_level_values(0) == side] for side in (0, 1))
+    return _with_runs(a, left.droplevel(0)), _with_runs(b, right.droplevel(0))
+
+
+def _keep_apart(a: Side, b: Side) -> tuple[Side, Side]:
+    """Name the digest where runs of one side look alike but are not, on both sides then."""
+    alike: set[tuple[Any, ...]] = set()
+    for side in (a, b):
+        digests = side.runs.groupby([*CELL, *SERIES])["digest"].nunique()
+        alike |= set(digests[digests > 1].index)
+    sides = []
+    for side in (a, b):
+        runs = side.runs.copy()
+        keys = runs[[*CELL, *SERIES]].itertuples(index=False, name=None)
+        named = pd.Series([key in alike for key in keys], index=runs.index, dtype=bool)
+        variant = (runs["method_variant"] + " digest=" + runs["digest"].str[:8]).str.strip()
+        runs["method_variant"] = runs["method_variant"].where(~named, variant)
+        sides.append(_with_runs(side, runs))
+    return sides[0], sides[1]

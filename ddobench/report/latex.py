@@ -1,0 +1,104 @@
+r"""Tables for a paper: plain tabulars of booktabs, ready to \input, without caption or float."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import pandas as pd
+
+from ddobench.report import comparisons, pairs, standings, tables, verdicts
+from ddobench.report.columns import CELL, STUDY
+from ddobench.report.files import file_stem
+
+_SIGNS = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+    "\u00a0": "~",
+    tables.MINUS: "$-$",
+    tables.DASH: "--",
+    "†": r"$\dagger$",
+    "‡": r"$\ddagger$",
+    "§": r"\S{}",
+    "✓": r"$\surd$",  # a tick would need a further package
+    "✗": r"$\times$",
+    "…": r"\dots{}",
+}
+_CLAIM_WIDTHS = {0: 0.13, 1: 0.3, 2: 0.14, 3: 0.33}  # of the line, for columns of sentences
+
+
+def escape_latex(text: str) -> str:
+    """Keep a text from being read as a command, a column or the option of a line break."""
+    line = " ".join(text.replace("\u00a0", "\0").split()).replace("\0", "\u00a0")
+    escaped = "".join(_SIGNS.get(sign, sign) for sign in line)
+    return f"{{}}{escaped}" if escaped.startswith(("[", "*")) else escaped
+
+
+def latex_table(
+    header: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    words: Iterable[int],
+    widths: Mapping[int, float] | None = None,
+) -> str:
+    """Spell a tabular: words to the left, numbers to the right, columns with a width wrapped."""
+    left, wrapped = set(words), widths or {}
+    columns = "".join(
+        f"p{{{wrapped[i]:g}\\linewidth}}" if i in wrapped else "l" if i in left else "r"
+        for i in range(len(header))
+    )
+    return "\n".join(
+        [
+            "% needs \\usepackage{booktabs}",
+            f"\\begin{{tabular}}{{{columns}}}",
+            "\\toprule",
+            _line(header),
+            "\\midrule",
+            *(_line(row) for row in rows),
+            "\\bottomrule",
+            "\\end{tabular}",
+            "",
+        ]
+    )
+
+
+def _line(cells: Sequence[str]) -> str:
+    return " & ".join(escape_latex(cell) for cell in cells) + r" \\"
+
+
+def latex_files(
+    scores: pd.DataFrame,
+    controls: pd.DataFrame,
+    paired: pd.DataFrame,
+    overall: pd.DataFrame,
+    judged: Sequence[verdicts.Verdict],
+) -> dict[str, str]:
+    """Return every table of a report by the stem of its file."""
+    files = {}
+    for _, study in scores.groupby(STUDY, sort=True):
+        files[_stem("scores", study)] = latex_table(
+            tables.SCORE_HEADER, tables.spell_scores(study), tables.SCORE_WORDS
+        )
+    for _, study in paired.groupby(STUDY, sort=True):
+        files[_stem("pairs", study)] = latex_table(
+            pairs.HEADER, pairs.spell_pairs(study), pairs.WORDS
+        )
+    for _, cell in controls.groupby(CELL, sort=True):
+        sizes = f"d{cell['d'].iloc[0]}-n{cell['n'].iloc[0]}"
+        files[_stem("controls", cell, sizes)] = latex_table(
+            comparisons.HEADER, comparisons.spell_rows(cell), [0]
+        )
+    for i, (_, lineup) in enumerate(overall.groupby(standings.LINEUP, sort=False), start=1):
+        lines = [[text for text, _ in line] for line in standings.standing_cells(lineup)]
+        files[f"standings-{i}"] = latex_table(standings.HEADER, lines, standings.WORDS)
+    if judged:
+        lines = [line[:-1] for line in verdicts.spell_verdicts(judged)]
+        files["claims"] = latex_table(verdicts.HEADER[:-1], lines, range(4), _CLAIM_WIDTHS)
+    return files
+
+
+def _stem(kind: str, rows: pd.DataFrame, sizes: str = "") -> str:
+    first = rows.iloc[0]
+    budget = "" if first["budget"] == "full" else str(first["budget"])
+    return file_stem(kind, str(first["task"]), str(first["task_variant"]), sizes, budget)

@@ -1,0 +1,100 @@
+"""Promises of reading single runs: files come and go, and older ones tell less."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ddobench.records import Portrait, Record
+from ddobench.report.codes import codes_beside_designs
+from ddobench.report.confidence import scores_by_confidence
+from ddobench.report.costs import seconds_by_method
+from ddobench.report.details import climbing_runs, column, find_details, read_details
+from ddobench.report.discovered import discovered_graph
+from ddobench.report.evidence import Evidence
+from ddobench.report.figures import Figure, FigureFunction
+from ddobench.report.optimism import prediction_and_truth
+from ddobench.store import Store
+from tests.test_report import PROVENANCE, Row
+from tests.test_report_pictures import overflow
+from tests.test_report_trajectories import climb, curve_of, evidence_with
+
+Details = dict[str, Any]
+
+
+def stored(
+    folder: Path,
+    runs: list[tuple[Row, Details]],
+    configs: dict[str, Details] | None = None,
+    portraits: tuple[Portrait, ...] = (),
+    steps: int = 5,
+) -> Evidence:
+    """Return evidence of climbing runs, written with what they tell and read again."""
+    store = Store(folder)
+    for row, details in runs:
+        curve = curve_of(row, steps).drop(columns=["digest", "seed"])
+        curves = {str(name): curve[name].to_numpy(dtype=float) for name in curve}
+        config = (configs or {}).get(row["digest"], {})
+        place = store.place(row["task"], row["method"], row["d"], row["n"], row["digest"])
+        store.write(place, Record(row=row, config=config, provenance=PROVENANCE, curves=curves,
+                                  diagnostics=details))  # fmt: skip
+    for portrait in portraits:
+        store.write_portrait(store.portrait(portrait.task, f"{portrait.d}"), portrait)
+    return Evidence.read(folder)
+
+
+def test_the_plainest_climbing_run_comes_first() -> None:
+    rows = [climb(method_variant=v, seed=s) for v in ("graph=empty", "") for s in (1, 0)]
+    rows += [climb("naive"), climb(seed=2, status="failed")]
+    evidence = evidence_with(rows, [curve_of(r, 0 if r["method"] == "naive" else 5) for r in rows])
+    runs = climbing_runs(evidence)
+    assert list(zip(runs["method_variant"], runs["seed"], strict=True)) == [
+        ("", 0), ("", 1), ("graph=empty", 0), ("graph=empty", 1),
+    ]  # fmt: skip
+
+
+def test_the_first_run_that_tells_everything_asked_for_is_found(tmp_path: Path) -> None:
+    told: list[Details] = [{}, {"edges": None}, {"edges": [], "cliques": 2}]
+    evidence = stored(tmp_path, [(climb(seed=s), told[s]) for s in range(3)])
+    found = find_details(evidence, evidence.runs, ["edges", "cliques"])
+    assert found is not None
+    assert (found[0]["seed"], found[1]) == (2, {"edges": [], "cliques": 2})
+    assert find_details(evidence, evidence.runs, ["codes"]) is None
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_bytes(b"torn")])
+def test_a_file_that_is_gone_or_torn_tells_nothing(tmp_path: Path, damage: Any) -> None:
+    evidence = stored(tmp_path, [(climb(), {"edges": []})])
+    run = evidence.runs.iloc[0]
+    assert read_details(evidence, run) == {"edges": []}
+    damage(tmp_path / run["path"])
+    assert read_details(evidence, run) == {}
+
+
+def test_runs_that_were_never_stored_tell_nothing_and_lack_columns() -> None:
+    evidence = evidence_with([climb()], [curve_of(climb())])
+    assert read_details(evidence, evidence.runs.iloc[0]) == {}
+    assert column(evidence.runs, "graph").tolist() == [""]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        discovered_graph,
+        scores_by_confidence,
+        codes_beside_designs,
+        prediction_and_truth,
+        seconds_by_method,
+    ],
+)
+def test_an_empty_store_and_methods_of_others_are_no_trouble(
+    function: FigureFunction, tmp_path: Path
+) -> None:
+    (tmp_path / "empty").mkdir()
+    assert list(function(Evidence.read(tmp_path / "empty"))) == []
+    theirs = climb("mine", seconds_fit=1.0, seconds_propose=1.0, graph="stein", latent="own")
+    strange: Details = {"edges": [[1, 0]], "pseudo_hessian": [[0.0, 9.0], [9.0, 0.0]]}
+    config = {theirs["digest"]: {"method": {"graph": "a name", "rate": 1}}}
+    for item in function(stored(tmp_path / "theirs", [(theirs, strange)], config)):
+        assert isinstance(item, Figure)
+        assert overflow(item) <= 0
