@@ -77,7 +77,7 @@ def test_mixture_sets_the_main_methods_against_each_other_on_two_clusters(plan: 
 
 def test_the_supplement_sets_fgm_against_coms_on_small_tasks(plan: Plan) -> None:
     assert plan("supplement") == [
-        f"{method} on {task} n=2000: 5 of 5 seeds to run"
+        f"{method} on {task} n=5000: 5 of 5 seeds to run"
         for task in ("toy3d d=3", "chain d=7")
         for method in ("coms", "fgm")
     ]
