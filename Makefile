@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 DEMO := results/demo
-PUBLISHED := regret signs peak known_graph chains_small
+PUBLISHED := regret signs peak known_graph chains_small controls confidence supplement mixture
 
 .PHONY: help setup demo test lint smoke paper bench clean
 
@@ -43,7 +43,7 @@ smoke: setup ## a sweep through the command line, twice: the second must find no
 	  | grep "nothing to run"
 	$(BIN)/python -m ddobench.report results_dir=results/smoke/runs report_dir=results/smoke/report
 
-paper: setup ## the published sweeps (resumable, about an hour) and their report in results/paper
+paper: setup ## the published sweeps (resumable, some hours) and their report in results/paper
 	for name in $(PUBLISHED); do $(BIN)/python -m ddobench -m experiment=$$name || exit 1; done
 	$(BIN)/python -m ddobench.report report_dir=results/paper
 

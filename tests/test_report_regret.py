@@ -102,6 +102,19 @@ def test_regret_against_visible_rows_draws_each_variant_as_a_series() -> None:
     assert [2.0, 1.0, 0.0, 0.0] in lines
 
 
+def test_of_too_many_variants_only_the_defaults_are_drawn_and_the_caption_counts_the_rest() -> None:
+    rows = sweep(seeds=3)
+    for ridge in range(1, 9):
+        rows += sweep(methods=["fgm"], seeds=3, method_variant=f"ridge={ridge}")
+    for row in rows:
+        row["digest"] += row["method_variant"]
+    (figure,) = regret_by_dimension(evidence_of(rows))
+    assert isinstance(figure, Figure)
+    assert set(figure.data["method_variant"]) == {""}
+    assert set(figure.data["method"]) == {"fgm", "naive"}
+    assert "8 variants of these methods are left out" in figure.caption
+
+
 def test_rows_of_very_different_number_get_a_logarithmic_axis() -> None:
     rows = [
         row | {"digest": f"{n}"}

@@ -18,7 +18,7 @@ from ddobench.report.details import Details, climbing_runs, column, find_details
 from ddobench.report.drawing import FAINT, INK, LOOK, Values, blank_drawing
 from ddobench.report.evidence import Evidence
 from ddobench.report.figures import Absence, Figure
-from ddobench.report.files import file_stem
+from ddobench.report.files import row_stem
 from ddobench.report.labels import wrap_text
 from ddobench.report.panels import freeze_layout
 from ddobench.report.tables import format_number, format_percent, name_runs
@@ -58,10 +58,7 @@ def _figure(evidence: Evidence, run: "pd.Series[Any]", details: Details) -> Figu
     name = name_runs(run, "n", "d")
     label = evidence.styles[run["task"], run["method"], run["method_variant"]].label
     return Figure(
-        name=file_stem(
-            "codes", *(str(run[key]) for key in ("task", "task_variant")),
-            f"d{run['d']}-n{run['n']}", "" if run["budget"] == "full" else str(run["budget"]),
-        ),
+        name=row_stem("codes", run, "d", "n"),
         title=f"Codes beside designs: {name}",
         caption=_caption(run, details, label),
         task=str(run["task"]),

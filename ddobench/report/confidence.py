@@ -17,7 +17,7 @@ from ddobench.report.details import climbing_runs, column, graph_settings, read_
 from ddobench.report.drawing import FAINT, INK, LOOK, PALE, blank_drawing
 from ddobench.report.evidence import Evidence
 from ddobench.report.figures import Absence, Figure
-from ddobench.report.files import file_stem
+from ddobench.report.files import row_stem
 from ddobench.report.labels import wrap_text
 from ddobench.report.panels import WIDTH, freeze_layout
 from ddobench.report.samples import count_seeds
@@ -90,11 +90,7 @@ def _figure(evidence: Evidence, sweep: pd.DataFrame) -> Figure:
     counts = seeds.groupby("alpha")["seed"].nunique()
     sample = count_seeds(int(counts.min()), int(counts.max())).replace("method and d", "level")
     return Figure(
-        name=file_stem(
-            "confidence", *(str(first[key]) for key in ("task", "task_variant", "method")),
-            f"d{first['d']}-n{first['n']}",
-            "" if first["budget"] == "full" else str(first["budget"]),
-        ),
+        name=row_stem("confidence", first, "d", "n", method=str(first["method"])),
         title=f"Scores against confidence: {name}",
         caption=f"{style.label}. {_TEXT} {sample}",
         task=str(first["task"]),

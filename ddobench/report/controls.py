@@ -15,7 +15,7 @@ from ddobench.report.comparisons import SCORES, explain_comparison
 from ddobench.report.drawing import FAINT, LOOK, PALE, blank_drawing
 from ddobench.report.evidence import Evidence
 from ddobench.report.figures import Absence, Figure
-from ddobench.report.files import file_stem
+from ddobench.report.files import row_stem
 from ddobench.report.labels import wrap_text
 from ddobench.report.panels import WIDTH, freeze_layout
 from ddobench.report.samples import describe_sample
@@ -42,11 +42,7 @@ def variant_controls(evidence: Evidence) -> Iterator[Figure | Absence]:
         name = name_runs(first, "n", "d")
         parts = [_TEXT, explain_comparison(table), *describe_sample(evidence, table)]
         yield Figure(
-            name=file_stem(
-                "controls", *(str(first[key]) for key in ("task", "task_variant")),
-                f"d{first['d']}-n{first['n']}",
-                "" if first["budget"] == "full" else str(first["budget"]),
-            ),
+            name=row_stem("controls", first, "d", "n"),
             title=f"Controls: {name}",
             caption=" ".join(parts),
             task=str(first["task"]),

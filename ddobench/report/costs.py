@@ -16,7 +16,7 @@ from ddobench.report.details import column
 from ddobench.report.drawing import LOOK, PALE, blank_drawing
 from ddobench.report.evidence import Evidence
 from ddobench.report.figures import Absence, Figure
-from ddobench.report.files import file_stem
+from ddobench.report.files import row_stem
 from ddobench.report.labels import wrap_text
 from ddobench.report.panels import WIDTH, freeze_layout
 from ddobench.report.samples import count_seeds
@@ -47,10 +47,7 @@ def seconds_by_method(evidence: Evidence) -> Iterator[Figure | Absence]:
         first = family.iloc[0]
         name = name_runs(first, "n")
         yield Figure(
-            name=file_stem(
-                "costs", *(str(first[key]) for key in ("task", "task_variant")), f"n{first['n']}",
-                "" if first["budget"] == "full" else str(first["budget"]),
-            ),
+            name=row_stem("costs", first, "n"),
             title=f"Costs: {name}",
             caption=_caption(evidence, runs, points, hidden),
             task=str(first["task"]),

@@ -14,7 +14,7 @@ from ddobench.report.commands import sweep_command
 from ddobench.report.details import Details, climbing_runs, column, find_details, graph_settings
 from ddobench.report.evidence import Evidence
 from ddobench.report.figures import Absence, Figure
-from ddobench.report.files import file_stem
+from ddobench.report.files import row_stem
 from ddobench.report.graph_panels import Truth, draw_graphs
 from ddobench.report.layouts import name_shape
 from ddobench.report.tables import format_number, name_runs
@@ -66,10 +66,7 @@ def _figure(evidence: Evidence, run: "pd.Series[Any]", details: Details) -> Figu
     label = evidence.styles[str(run["task"]), str(run["method"]), str(run["method_variant"])].label
     judged = "graph_recovery" in details and pairs["true_edge"].dtype == bool
     return Figure(
-        name=file_stem(
-            "discovered", *(str(run[key]) for key in ("task", "task_variant", "method_variant")),
-            f"d{run['d']}-n{run['n']}", "" if run["budget"] == "full" else str(run["budget"]),
-        ),
+        name=row_stem("discovered", run, "d", "n", method=str(run["method_variant"])),
         title=f"Discovered graph: {name}",
         caption=_caption(run, details, threshold, label, known=truth is not None),
         task=str(run["task"]),

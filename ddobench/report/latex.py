@@ -6,7 +6,7 @@ import pandas as pd
 
 from ddobench.report import comparisons, pairs, standings, tables, verdicts
 from ddobench.report.columns import CELL, STUDY
-from ddobench.report.files import file_stem
+from ddobench.report.files import row_stem
 
 _SIGNS = {
     "\\": r"\textbackslash{}",
@@ -77,16 +77,15 @@ def latex_files(
     """Return every table of a report by the stem of its file."""
     files = {}
     for _, study in scores.groupby(STUDY, sort=True):
-        files[_stem("scores", study)] = latex_table(
+        files[row_stem("scores", study.iloc[0])] = latex_table(
             tables.SCORE_HEADER, tables.spell_scores(study), tables.SCORE_WORDS
         )
     for _, study in paired.groupby(STUDY, sort=True):
-        files[_stem("pairs", study)] = latex_table(
+        files[row_stem("pairs", study.iloc[0])] = latex_table(
             pairs.HEADER, pairs.spell_pairs(study), pairs.WORDS
         )
     for _, cell in controls.groupby(CELL, sort=True):
-        sizes = f"d{cell['d'].iloc[0]}-n{cell['n'].iloc[0]}"
-        files[_stem("controls", cell, sizes)] = latex_table(
+        files[row_stem("controls", cell.iloc[0], "d", "n")] = latex_table(
             comparisons.HEADER, comparisons.spell_rows(cell), [0]
         )
     for i, (_, lineup) in enumerate(overall.groupby(standings.LINEUP, sort=False), start=1):
@@ -96,9 +95,3 @@ def latex_files(
         lines = [line[:-1] for line in verdicts.spell_verdicts(judged)]
         files["claims"] = latex_table(verdicts.HEADER[:-1], lines, range(4), _CLAIM_WIDTHS)
     return files
-
-
-def _stem(kind: str, rows: pd.DataFrame, sizes: str = "") -> str:
-    first = rows.iloc[0]
-    budget = "" if first["budget"] == "full" else str(first["budget"])
-    return file_stem(kind, str(first["task"]), str(first["task_variant"]), sizes, budget)

@@ -17,7 +17,7 @@ from ddobench.report.curves import average_curves, choose_series, climbing_famil
 from ddobench.report.drawing import FAINT, INK, LOOK, PALE, blank_drawing
 from ddobench.report.evidence import Evidence
 from ddobench.report.figures import Absence, Figure
-from ddobench.report.files import file_stem
+from ddobench.report.files import row_stem
 from ddobench.report.labels import wrap_text
 from ddobench.report.panels import WIDTH, freeze_layout
 from ddobench.report.samples import describe_sample
@@ -81,10 +81,7 @@ def _figure(evidence: Evidence, family: pd.DataFrame, curves: pd.DataFrame, hidd
     if hidden:
         parts.append(f"{hidden} variants of these methods are left out.")
     return Figure(
-        name=file_stem(
-            "optimism", *(str(first[key]) for key in ("task", "task_variant")), f"n{first['n']}",
-            "" if first["budget"] == "full" else str(first["budget"]),
-        ),
+        name=row_stem("optimism", first, "n"),
         title=f"Prediction and truth: {name}",
         caption=" ".join([*parts, *describe_sample(evidence, points)]),
         task=str(first["task"]),

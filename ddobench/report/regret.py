@@ -10,6 +10,7 @@ from matplotlib.figure import Figure as Drawing
 
 from ddobench.report.columns import FAMILY, SERIES, SLICE, STUDY
 from ddobench.report.commands import sweep_command
+from ddobench.report.curves import choose_series
 from ddobench.report.drawing import (
     INK,
     LOOK,
@@ -23,7 +24,7 @@ from ddobench.report.drawing import (
 )
 from ddobench.report.evidence import Evidence
 from ddobench.report.figures import Absence, Figure
-from ddobench.report.files import file_stem
+from ddobench.report.files import row_stem
 from ddobench.report.labels import label_ends
 from ddobench.report.styles import Key, Style, explain_privileges
 from ddobench.report.tables import MINUS, name_runs
@@ -79,23 +80,22 @@ def _figure(
     evidence: Evidence, points: pd.DataFrame, axis: Axis, others: list[int] | None = None
 ) -> Figure:
     first = points.iloc[0]
-    caption = _caption(points, evidence)
+    shown, hidden = choose_series(points)
+    caption = _caption(shown, evidence)
+    if hidden:
+        caption += f" {hidden} variants of these methods are left out; the tables have them."
     if others:
         listed = ", ".join(map(str, others))
         caption += f" The tables have several numbers of rows for {axis.fixed} = {listed} as well."
     alike = FAMILY if axis is DIMENSION else SLICE
     return Figure(
-        name=file_stem(
-            "regret", *(str(first[key]) for key in ("task", "task_variant")),
-            f"{axis.fixed}{first[axis.fixed]}",
-            "" if first["budget"] == "full" else str(first["budget"]),
-        ),
+        name=row_stem("regret", first, axis.fixed),
         title=f"Regret against {axis.words}: {name_runs(first, axis.fixed)}",
         caption=caption,
         task=str(first["task"]),
-        data=points,
+        data=shown,
         commands=evidence.commands(first[alike].to_dict()),
-        drawing=_draw(points, evidence.styles, axis),
+        drawing=_draw(shown, evidence.styles, axis),
         subject="methods",
     )  # fmt: skip
 

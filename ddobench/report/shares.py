@@ -15,7 +15,7 @@ from ddobench.report.curves import choose_series, climbing_families, series_of
 from ddobench.report.drawing import FAINT, INK, LOOK, draw_curve, set_sizes, set_values
 from ddobench.report.evidence import Evidence
 from ddobench.report.figures import Absence, Figure
-from ddobench.report.files import file_stem
+from ddobench.report.files import row_stem
 from ddobench.report.panels import freeze_layout, panel_grid
 from ddobench.report.samples import describe_sample, lost_seeds
 from ddobench.report.tables import name_runs
@@ -45,10 +45,7 @@ def optimum_share_by_dimension(evidence: Evidence) -> Iterator[Figure | Absence]
         name = name_runs(first, "n")
         left_out = f" {hidden} variants of these methods are left out." if hidden else ""
         yield Figure(
-            name=file_stem(
-                "share", *(str(first[key]) for key in ("task", "task_variant")), f"n{first['n']}",
-                "" if first["budget"] == "full" else str(first["budget"]),
-            ),
+            name=row_stem("share", first, "n"),
             title=f"Share of the optimum against dimension: {name}",
             caption=" ".join([_TEXT + left_out, *describe_sample(evidence, points)]),
             task=str(first["task"]),

@@ -21,7 +21,7 @@ from ddobench.report.curves import (
 from ddobench.report.drawing import LOOK
 from ddobench.report.evidence import Evidence
 from ddobench.report.figures import Absence, Figure
-from ddobench.report.files import file_stem
+from ddobench.report.files import row_stem
 from ddobench.report.panels import (
     draw_band,
     draw_landmarks,
@@ -102,10 +102,7 @@ def _figure(evidence: Evidence, family: pd.DataFrame, reading: Reading) -> Figur
     first = family.iloc[0]
     name = name_runs(first, "n")
     return Figure(
-        name=file_stem(
-            reading.stem, *(str(first[key]) for key in ("task", "task_variant")), f"n{first['n']}",
-            "" if first["budget"] == "full" else str(first["budget"]),
-        ),
+        name=row_stem(reading.stem, first, "n"),
         title=f"{reading.title}: {name}",
         caption=_caption(evidence, family, points, reading, hidden),
         task=str(first["task"]),
