@@ -10,6 +10,8 @@ from ddobench import cli
 CONTROLS = (
     "", "graph=permuted", "graph=empty", "graph=complete", "axes=random", "latent=scores",
     "ascent.prior=0.03", "ascent.prior=0.1",
+    "latent=oracle graph=true", "latent=oracle", "latent=oracle graph=permuted",
+    "latent=oracle graph=empty",
 )  # fmt: skip
 
 
@@ -50,7 +52,7 @@ def test_known_graph_sets_true_cliques_against_an_ordinary_network(plan: Plan) -
 
 def test_controls_change_one_thing_at_a_time(plan: Plan) -> None:
     lines = plan("controls", "n=2000")
-    assert len(lines) == len(set(lines)) == 13
+    assert len(lines) == len(set(lines)) == 17
     for variant in CONTROLS:
         name = f"fgm on chain d=41 n=2000 {variant}".strip()
         assert f"{name}: 5 of 5 seeds to run" in lines
