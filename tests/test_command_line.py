@@ -347,7 +347,7 @@ def wait_for_files(folder: Path, count: int) -> None:
 def test_a_killed_sweep_continues_where_it_was(plugin: Path, tmp_path: Path) -> None:
     results = tmp_path / "runs"
     words = [
-        "--config-dir", str(plugin), "method=slow", "method.seconds=0.3", "-m", "seed=0-7",
+        "--config-dir", str(plugin), "method=slow", "method.seconds=0.6", "-m", "seed=0-7",
         f"results_dir={results}",
     ]  # fmt: skip
     process = spawn(*words)
@@ -369,7 +369,7 @@ def test_an_interrupted_sweep_ends_cleanly_and_says_how_to_go_on(
 ) -> None:
     results = tmp_path / "runs"
     process = spawn(
-        "--config-dir", str(plugin), "method=slow", "method.seconds=0.5", "-m", "seed=0-9",
+        "--config-dir", str(plugin), "method=slow", "method.seconds=0.5", "-m", "seed=0-99",
         f"results_dir={results}",
     )  # fmt: skip
     wait_for_files(results, 1)
@@ -377,7 +377,7 @@ def test_an_interrupted_sweep_ends_cleanly_and_says_how_to_go_on(
     out, err = process.communicate()
     assert process.returncode == 130
     stored = len(list(results.rglob("seed-*.parquet")))
-    assert f"interrupted: {stored} of 10 runs are stored; the same command continues" in out
+    assert f"interrupted: {stored} of 100 runs are stored; the same command continues" in out
     assert "Traceback" not in err
     assert not list(results.rglob("*.tmp"))
 
