@@ -3,6 +3,8 @@
 import logging
 import os
 from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,6 +13,11 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
 from hypothesis import settings  # noqa: E402 - the numeric libraries read the above on import
+
+if TYPE_CHECKING:
+    from tests.synthetic_stores import Fill
+
+pytest.register_assert_rewrite("tests.drawn")  # so that a failure there shows what was drawn
 
 # No deadline: a busy machine is not a bug. The same examples every time: neither is a lucky day.
 settings.register_profile("ddobench", deadline=None, derandomize=True, database=None)
@@ -25,3 +32,11 @@ def restore_log() -> Iterator[None]:
     yield
     log.handlers, log.propagate = before[0], before[2]
     log.setLevel(before[1])
+
+
+@pytest.fixture
+def fill(tmp_path: Path) -> "Fill":
+    """Return a function that stores rows and returns the folder."""
+    from tests.synthetic_stores import store_rows  # not above: most tests need no report
+
+    return lambda rows: store_rows(tmp_path / "runs", rows)

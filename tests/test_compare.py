@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from ddobench.compare.sides import read_sides
 from ddobench.compare.spelling import spell_change
 from ddobench.errors import UsageError
 from ddobench.records import Record
-from ddobench.store import Store
+from tests.synthetic_stores import store_records
 
 OLD, NEW = "a" * 40, "b" * 40
 CONFIG = {"method": {"width": 256, "training": {"steps": 1000}}}
@@ -41,20 +40,6 @@ def record_of(seed: int = 0, shift: float = 0.0, **changes: Any) -> Record:
     return Record(row=row | changes, config=config, provenance=provenance, curves=curves)
 
 
-def fill(folder: Path, records: Iterable[Record]) -> Path:
-    """Store runs; a failed one leaves its error only."""
-    store = Store(folder)
-    folder.mkdir(exist_ok=True)
-    for record in records:
-        row = record.row
-        place = store.place(row["task"], row["method"], row["d"], row["n"], row["digest"])
-        if row["status"] == "failed":
-            store.write_failure(place, row, "Traceback")
-        else:
-            store.write(place, record)
-    return folder
-
-
 def compare_folders(a: Path, b: Path, score: str = "final_model", **filters: Any) -> Comparison:
     """Compare two folders."""
     return compare(*read_sides([str(a), str(b)], a, filters), score)
@@ -63,11 +48,11 @@ def compare_folders(a: Path, b: Path, score: str = "final_model", **filters: Any
 @pytest.fixture
 def old(tmp_path: Path) -> Path:
     """Return a store of six runs."""
-    return fill(tmp_path / "old", (record_of(seed) for seed in range(6)))
+    return store_records(tmp_path / "old", (record_of(seed) for seed in range(6)))
 
 
 def test_equal_stores_are_identical_to_the_bit(old: Path, tmp_path: Path) -> None:
-    new = fill(tmp_path / "new", (record_of(seed) for seed in range(6)))
+    new = store_records(tmp_path / "new", (record_of(seed) for seed in range(6)))
     found = compare_folders(old, new)
     assert found.said[-1] == (
         "All 6 runs that both have are identical to the bit in scores and curves."
@@ -81,7 +66,7 @@ def test_equal_stores_are_identical_to_the_bit(old: Path, tmp_path: Path) -> Non
 def test_the_last_bit_of_one_score_is_a_change(old: Path, tmp_path: Path, score: str) -> None:
     records = [record_of(seed) for seed in range(6)]
     records[2].row[score] = float(np.nextafter(records[2].row[score], 9))
-    found = compare_folders(old, fill(tmp_path / "new", records), score)
+    found = compare_folders(old, store_records(tmp_path / "new", records), score)
     line = found.table.iloc[0]
     assert (line["pairs"], line["identical"], line["changed"]) == (6, 5, 1)
     assert 0 < line["largest_change"] < 1e-15
@@ -91,7 +76,7 @@ def test_the_last_bit_of_one_score_is_a_change(old: Path, tmp_path: Path, score:
 def test_a_bit_in_the_middle_of_a_curve_is_a_change(old: Path, tmp_path: Path) -> None:
     records = [record_of(seed) for seed in range(6)]
     records[4].curves["survivors"][1] = np.nextafter(records[4].curves["survivors"][1], 9)
-    found = compare_folders(old, fill(tmp_path / "new", records))
+    found = compare_folders(old, store_records(tmp_path / "new", records))
     assert found.changed == 1
     assert found.table["largest_change"].tolist() == [0.0]
 
@@ -99,12 +84,12 @@ def test_a_bit_in_the_middle_of_a_curve_is_a_change(old: Path, tmp_path: Path) -
 def test_curve_values_that_swapped_iterations_are_a_change(old: Path, tmp_path: Path) -> None:
     records = [record_of(seed) for seed in range(6)]
     records[0].curves["predicted"] = records[0].curves["predicted"][::-1].copy()
-    assert compare_folders(old, fill(tmp_path / "new", records)).changed == 1
+    assert compare_folders(old, store_records(tmp_path / "new", records)).changed == 1
 
 
 def test_the_difference_is_that_of_b_from_a_paired_by_seed(old: Path, tmp_path: Path) -> None:
     shifted = (record_of(seed, shift=0.5 + 0.01 * seed, digest="xyz") for seed in range(6))
-    line = compare_folders(old, fill(tmp_path / "new", shifted)).table.iloc[0]
+    line = compare_folders(old, store_records(tmp_path / "new", shifted)).table.iloc[0]
     assert line["difference"] == pytest.approx(0.525)
     assert line["mean_b"] - line["mean_a"] == pytest.approx(0.525)
     assert 0.5 < line["low"] < 0.525 < line["high"] < 0.55
@@ -115,7 +100,9 @@ def test_the_difference_is_that_of_b_from_a_paired_by_seed(old: Path, tmp_path: 
 def test_runs_match_by_what_they_are_and_the_settings_that_differ_are_named(
     old: Path, tmp_path: Path
 ) -> None:
-    new = fill(tmp_path / "new", (record_of(seed, digest="xyz", config=WIDER) for seed in range(6)))
+    new = store_records(
+        tmp_path / "new", (record_of(seed, digest="xyz", config=WIDER) for seed in range(6))
+    )
     found = compare_folders(old, new)
     assert (found.compared, found.changed) == (6, 0)
     assert found.sections["Settings that differ"] == [
@@ -125,7 +112,7 @@ def test_runs_match_by_what_they_are_and_the_settings_that_differ_are_named(
 
 
 def test_another_digest_of_the_same_settings_is_another_version(old: Path, tmp_path: Path) -> None:
-    new = fill(tmp_path / "new", (record_of(seed, digest="xyz") for seed in range(6)))
+    new = store_records(tmp_path / "new", (record_of(seed, digest="xyz") for seed in range(6)))
     (line,) = compare_folders(old, new).sections["Settings that differ"]
     assert line.startswith("the version of a class in it: abc \u2192 xyz")
 
@@ -133,7 +120,7 @@ def test_another_digest_of_the_same_settings_is_another_version(old: Path, tmp_p
 def test_versions_that_differ_are_named(old: Path, tmp_path: Path) -> None:
     record = record_of()
     record.provenance["packages"] = {"torch": "3.0"}
-    found = compare_folders(old, fill(tmp_path / "new", [record]))
+    found = compare_folders(old, store_records(tmp_path / "new", [record]))
     assert found.sections["Versions and machines that differ"] == ["packages.torch: 2.0 \u2192 3.0"]
 
 
@@ -147,13 +134,15 @@ def test_a_run_that_fails_now_is_a_change(old: Path, tmp_path: Path) -> None:
     failed = record_of(5, status="failed", reason="no")
     for name in ("final_model", "regret_final"):
         del failed.row[name]
-    line = compare_folders(old, fill(tmp_path / "new", [*records, failed])).table.iloc[0]
+    line = compare_folders(old, store_records(tmp_path / "new", [*records, failed])).table.iloc[0]
     assert (line["pairs"], line["scored"], line["changed"]) == (6, 5, 1)
     assert line["status_changes"] == "1 ok \u2192 failed"
 
 
 def test_seeds_of_one_side_only_are_counted(old: Path, tmp_path: Path) -> None:
-    found = compare_folders(old, fill(tmp_path / "new", (record_of(seed) for seed in range(4, 8))))
+    found = compare_folders(
+        old, store_records(tmp_path / "new", (record_of(seed) for seed in range(4, 8)))
+    )
     line = found.table.iloc[0]
     assert (line["pairs"], line["only_a"], line["only_b"]) == (2, 4, 2)
     assert found.said[-2:] == [
@@ -171,13 +160,13 @@ def test_columns_that_an_older_store_lacks_are_no_change(old: Path, tmp_path: Pa
     (old / "toy-mine-d3-n10-abc" / "seed-00000.parquet").unlink()
     first = record_of(0)
     del first.curves["predicted"], first.row["revision"]
-    fill(old, [first])
-    assert compare_folders(old, fill(tmp_path / "new", new)).changed == 0
+    store_records(old, [first])
+    assert compare_folders(old, store_records(tmp_path / "new", new)).changed == 0
 
 
 def test_configurations_that_look_alike_are_kept_apart(old: Path, tmp_path: Path) -> None:
     alike = [record_of(seed, shift=1.0, digest="xyz") for seed in range(6)]
-    new = fill(tmp_path / "new", [*(record_of(seed) for seed in range(6)), *alike])
+    new = store_records(tmp_path / "new", [*(record_of(seed) for seed in range(6)), *alike])
     found = compare_folders(old, new)
     assert found.table["method_variant"].tolist() == ["digest=abc", "digest=xyz"]
     assert found.table["pairs"].tolist() == [6, 0]
@@ -197,7 +186,7 @@ def test_without_a_common_run_it_says_what_there_is(old: Path, tmp_path: Path) -
 
 def test_a_filter_needs_its_value_on_one_side_only(old: Path, tmp_path: Path) -> None:
     other = [record_of(seed, method="other", digest="xyz") for seed in range(2)]
-    new = fill(tmp_path / "new", [*(record_of(seed) for seed in range(6)), *other])
+    new = store_records(tmp_path / "new", [*(record_of(seed) for seed in range(6)), *other])
     assert compare_folders(old, new, method=["other"]).table["only_b"].tolist() == [2]
     assert compare_folders(old, new, seed="0-1").compared == 2
     with pytest.raises(UsageError, match="method must be one of mine, other"):
@@ -218,7 +207,7 @@ def test_revisions_are_resolved_by_git(tmp_path: Path, monkeypatch: pytest.Monke
         git(tmp_path, "commit", "--quiet", "--allow-empty", "--message", message)
         hashes.append(git(tmp_path, "rev-parse", "HEAD"))
     git(tmp_path, "tag", "-m", "the first", "v1", hashes[0])
-    runs = fill(
+    runs = store_records(
         tmp_path / "runs",
         [
             *(record_of(seed, revision=hashes[0]) for seed in range(3)),
@@ -237,7 +226,9 @@ def test_revisions_are_resolved_by_git(tmp_path: Path, monkeypatch: pytest.Monke
 def test_stored_revisions_are_known_without_git(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runs = fill(tmp_path / "runs", [record_of(0), record_of(0, revision=NEW, digest="xyz")])
+    runs = store_records(
+        tmp_path / "runs", [record_of(0), record_of(0, revision=NEW, digest="xyz")]
+    )
     monkeypatch.chdir(tmp_path)
     a, b = read_sides(["aaaa", "bbbbbb"], runs)
     assert a.name == f"revision {'a' * 12} in {runs}"
@@ -277,7 +268,7 @@ def test_a_request_that_cannot_be_understood_is_one_sentence_and_exit_code_2(
 def test_the_exit_code_tells_a_change_only_if_asked(
     old: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    new = fill(tmp_path / "new", (record_of(seed, shift=0.5) for seed in range(6)))
+    new = store_records(tmp_path / "new", (record_of(seed, shift=0.5) for seed in range(6)))
     (tmp_path / "empty").mkdir()
     same, changed = [str(old), str(old)], [str(old), str(new)]
     nothing = [str(old), str(tmp_path / "empty")]
@@ -288,14 +279,14 @@ def test_the_exit_code_tells_a_change_only_if_asked(
 
 
 def test_the_command_line_prints_aligned_text_and_writes_files(old: Path, tmp_path: Path) -> None:
-    fill(
+    store_records(
         tmp_path / "new",
         [
             *(record_of(seed, shift=0.5) for seed in range(6)),
             *(record_of(seed, method="a|b", digest="xyz") for seed in range(2)),
         ],
     )
-    fill(old, (record_of(seed, method="a|b", digest="xyz") for seed in range(2)))
+    store_records(old, (record_of(seed, method="a|b", digest="xyz") for seed in range(2)))
     command = [sys.executable, "-m", "ddobench.compare", "old", "new", "--output"]
     texts = {
         ending: subprocess.run(
@@ -318,7 +309,7 @@ def test_the_command_line_prints_aligned_text_and_writes_files(old: Path, tmp_pa
 def test_a_terminal_gets_a_table(
     old: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    new = fill(tmp_path / "new", (record_of(seed, shift=0.5) for seed in range(6)))
+    new = store_records(tmp_path / "new", (record_of(seed, shift=0.5) for seed in range(6)))
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     for width, shown in (("160", True), ("100", False)):
         monkeypatch.setenv("COLUMNS", width)

@@ -19,7 +19,8 @@ from ddobench.report.page import Contents, render_page
 from ddobench.report.regret import regret_by_dimension
 from ddobench.store import Store
 from tests.chromium import find_chromium, is_required, start_chromium
-from tests.test_report import PROVENANCE, Row, failed_row, run_row
+from tests.synthetic_runs import Row, failed_row, run_row
+from tests.synthetic_stores import PROVENANCE, place_of
 
 HOSTILE = "</script><script>window.broken = 1</script><img src=x onerror='window.broken = 2'>"
 EDGES = [(0, 1), (1, 2), (2, 3)]
@@ -66,7 +67,7 @@ def _fill(store: Store) -> None:
     _store(store, run_row("naive", 6))
     _store(store, run_row("naive", 6, 1, status="declined", reason="too large for me"))
     broken = failed_row(method="odd", d=6, seed=1, label=HOSTILE, method_variant=f"x={HOSTILE}")
-    store.write_failure(_place(store, broken), broken | {"reason": HOSTILE}, "Traceback")
+    store.write_failure(place_of(store, broken), broken | {"reason": HOSTILE}, "Traceback")
     portrait = Portrait("chain", "", 4, 100, 0, "chain", "f", "text", EDGES, [[0.0] * 4], None, [0])
     store.write_portrait(store.portrait("chain", "p"), portrait)
 
@@ -76,10 +77,6 @@ def _chain_row(method: str, d: int, seed: int, regret: float, **changes: Any) ->
         method, d, seed, task="chain", regret_final=regret, regret_unit="sd", label=method.upper(),
         **changes,
     )  # fmt: skip
-
-
-def _place(store: Store, row: Row) -> Any:
-    return store.place(row["task"], row["method"], row["d"], row["n"], row["digest"])
 
 
 def _store(store: Store, row: Row) -> None:
@@ -96,7 +93,7 @@ def _store(store: Store, row: Row) -> None:
     config = {"method": {"rate": 0.25, "note": HOSTILE if row["method"] == "odd" else "plain"}}
     told = graph if row["method"] == "fgm" else {}
     record = Record(row, config, PROVENANCE, curves, diagnostics=told)
-    store.write(_place(store, row), record)
+    store.write(place_of(store, row), record)
 
 
 @dataclass

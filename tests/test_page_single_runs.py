@@ -28,7 +28,8 @@ from ddobench.report.single_runs import (
 )
 from ddobench.specification import Specification, specify
 from ddobench.store import Store
-from tests.test_report import PROVENANCE, Row, evidence_of, failed_row, run_row, sweep
+from tests.synthetic_runs import Row, evidence_of, failed_row, run_row, sweep
+from tests.synthetic_stores import PROVENANCE
 
 
 def unpack(text: str) -> dict[str, Any]:

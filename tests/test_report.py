@@ -4,97 +4,23 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
-from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from ddobench.errors import UsageError
-from ddobench.records import Record
 from ddobench.report import Written, write_report
 from ddobench.report.__main__ import spell_filter
 from ddobench.report.commands import portable
 from ddobench.report.evidence import Evidence
 from ddobench.report.origins import find_origins
 from ddobench.report.tables import format_estimate, format_number, format_percent, format_ranges
-from ddobench.store import Store, load
-
-Row = dict[str, Any]
-SCRIPT = "<script>alert('x')</script>"
-PROVENANCE = {"python": "3.11", "packages": {"torch": "2.13.0"}, "revision": "a" * 40}
-MINUS, DASH = "\u2212", "\u2013"
-NAIVE = {10: 2.3, 20: 7.8, 40: 20.0}
-
-
-def run_row(method: str = "fgm", d: int = 10, seed: int = 0, **changes: Any) -> Row:
-    """Return the row of one finished run; naive's regret grows with d, the others' is 0."""
-    noise = np.random.default_rng([seed, d]).normal() if method == "naive" else 0.0
-    regret = max(0.0, NAIVE.get(d, 0.3 * d) + noise) if method == "naive" else 0.0
-    row: Row = {
-        "task": "quadratic", "task_variant": "", "method": method, "method_variant": "",
-        "d": d, "n": 100, "seed": seed, "budget": "full", "digest": f"{method}-{d}",
-        "status": "ok", "reason": "", "privileges": "graph" if method == "fgm" else "",
-        "label": {"fgm": "FGM", "naive": "Naive"}.get(method, ""),
-        "color": {"fgm": "#0072B2", "naive": "#E69F00"}.get(method, ""),
-        "best_visible": 2.0, "optimum": 4.0, "final_model": 4.0 - regret, "regret_final": regret,
-        "regret_unit": "raw", "invalid_final": 0.0,
-        "command": f"python -m ddobench method={method}",
-    }  # fmt: skip
-    return row | changes
-
-
-def failed_row(**changes: Any) -> Row:
-    """Return the row a run leaves that broke down."""
-    scores = ("final_model", "regret_final", "invalid_final", "best_visible", "optimum")
-    row = run_row(status="failed", reason="LinAlgError: no convergence", **changes)
-    return {name: value for name, value in row.items() if name not in scores}
-
-
-def sweep(
-    methods: Iterable[str] = ("fgm", "naive"),
-    dimensions: Iterable[int] = (10, 20, 40),
-    seeds: int = 12,
-    **changes: Any,
-) -> list[Row]:
-    """Return the rows of a small sweep."""
-    return [
-        run_row(method, d, seed, **changes)
-        for method in methods
-        for d in dimensions
-        for seed in range(seeds)
-    ]
-
-
-def evidence_of(rows: list[Row]) -> Evidence:
-    """Return the evidence of rows that were never stored."""
-    return Evidence.of(pd.DataFrame(rows))
-
-
-def store_rows(folder: Path, rows: list[Row]) -> Path:
-    """Write rows into a store, with the provenance of a run each."""
-    folder.mkdir(exist_ok=True)
-    store = Store(folder)
-    for row in rows:
-        place = store.place("task", "method", row["d"], row["n"], row["digest"])
-        if row["status"] == "failed":
-            store.write_failure(place, row, "Traceback")
-        else:
-            curves = {"iteration": np.zeros(1), "value_model": np.zeros(1)}
-            store.write(place, Record(row=row, provenance=PROVENANCE, curves=curves))
-    return folder
-
-
-Fill = Callable[[list[Row]], Path]
-
-
-@pytest.fixture
-def fill(tmp_path: Path) -> Fill:
-    """Return a function that stores rows and returns the folder."""
-    return lambda rows: store_rows(tmp_path / "runs", rows)
+from ddobench.store import load
+from tests.pages import DASH, MINUS, OUR_SCRIPTS, SCRIPT, open_page
+from tests.synthetic_runs import failed_row, run_row, sweep
+from tests.synthetic_stores import Fill, store_rows
 
 
 @pytest.fixture(scope="module")
@@ -102,29 +28,6 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Written:
     """Return the report of a small sweep, written once for all tests that only read it."""
     folder = tmp_path_factory.mktemp("plain")
     return write_report(store_rows(folder / "runs", sweep()), folder / "report")
-
-
-class Page(HTMLParser):
-    """Collects what a browser would act upon."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.text = ""
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note a tag."""
-        self.tags.append((tag, dict(attrs)))
-
-    def handle_data(self, data: str) -> None:
-        """Note a text."""
-        self.text += data
-
-
-def open_page(path: Path) -> Page:
-    """Read a written page."""
-    return Page(path.read_text(encoding="utf-8"))
 
 
 def test_a_report_has_every_promised_file_and_nothing_half_written(plain: Written) -> None:
@@ -188,24 +91,13 @@ def test_markup_in_any_stored_text_stays_text(fill: Fill, tmp_path: Path) -> Non
     rows.append(failed_row(d=10, seed=2, digest="h10") | hostile | {"reason": SCRIPT})
     written = write_report(fill(rows), tmp_path / "report", remarks={SCRIPT: [{"text": SCRIPT}]})
     page = open_page(written.page)
-    ours = [attributes.get("type") for tag, attributes in page.tags if tag == "script"]
-    assert ours == ["application/gzip;base64", None]
+    assert page.scripts == OUR_SCRIPTS
     assert SCRIPT in page.text
     assert not [name for _, a in page.tags for name in a if name.startswith("on")]
     assert "<script" not in (tmp_path / "report" / "tables" / "scores.md").read_text()
     assert all(path.is_relative_to(tmp_path / "report") for path in written.files)
     for svg in (tmp_path / "report" / "figures").glob("*.svg"):
         assert "<script" not in svg.read_text(encoding="utf-8")
-
-
-def peak_rows() -> list[Row]:
-    """Return runs of two variants at four numbers of rows, with a peak of one of them."""
-    return [
-        row | {"method_variant": variant, "regret_final": regret, "digest": f"{n}{variant}"}
-        for variant in ("", "ridge=1.0")
-        for n, regret in ((150, 2.0), (200, 40.0 if not variant else 1.0), (250, 0.0), (300, 0.0))
-        for row in sweep(methods=["fgm"], dimensions=[100], seeds=2, n=n)
-    ]
 
 
 def test_an_existing_but_empty_store_gives_a_page_that_says_what_to_do(

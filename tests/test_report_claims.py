@@ -22,17 +22,9 @@ from ddobench.report.verdicts import (
     verdict_table,
 )
 from ddobench.statistics import mean_interval, t_interval
-from tests.test_report import (
-    MINUS,
-    SCRIPT,
-    Fill,
-    Row,
-    evidence_of,
-    failed_row,
-    fill,  # noqa: F401
-    open_page,
-    run_row,
-)
+from tests.pages import MINUS, SCRIPT, open_page
+from tests.synthetic_runs import Row, evidence_of, failed_row, run_row
+from tests.synthetic_stores import Fill
 
 ROOT = Path(__file__).parent.parent
 
@@ -233,9 +225,7 @@ def test_a_verdict_is_a_word_and_a_sign_beside_its_numbers() -> None:
 
 
 def test_a_report_judges_the_claims_of_a_users_file_and_keeps_markup_text(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    fill: Fill,  # noqa: F811
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fill: Fill
 ) -> None:
     monkeypatch.setattr(gallery, "FIGURES", ())  # they take their time
     mine = entry() | {"text": f"mine {SCRIPT} ends above yours"}

@@ -7,10 +7,9 @@ import numpy as np
 
 from ddobench.report.codes import codes_beside_designs
 from ddobench.report.figures import Absence
-from tests.test_report import Row
-from tests.test_report_details import Details, stored
-from tests.test_report_pictures import overflow
-from tests.test_report_trajectories import climb, curve_of, evidence_with, only
+from tests.drawn import only, overflow
+from tests.synthetic_runs import Row, climb, curve_of, evidence_with
+from tests.synthetic_stores import Details, stored
 
 
 def sample(codes: int = 3, rows: int = 40) -> Details:

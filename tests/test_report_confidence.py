@@ -10,10 +10,9 @@ from ddobench.report.confidence import scores_by_confidence
 from ddobench.report.evidence import Evidence
 from ddobench.report.figures import Absence
 from ddobench.statistics import mean_interval
-from tests.test_report import run_row
-from tests.test_report_details import stored
-from tests.test_report_pictures import overflow
-from tests.test_report_trajectories import climb, curve_of, evidence_with, only
+from tests.drawn import only, overflow
+from tests.synthetic_runs import climb, curve_of, evidence_with, run_row
+from tests.synthetic_stores import stored
 
 LEVELS = (0.5, 0.05, 0.001)
 

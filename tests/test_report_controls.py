@@ -6,17 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ddobench.records import Record
 from ddobench.report import gallery, write_report
 from ddobench.report.comparisons import HEADER, comparison_markdown, spell_rows
 from ddobench.report.controls import variant_controls
 from ddobench.report.differences import format_p
 from ddobench.report.evidence import Evidence
 from ddobench.statistics import holm, paired_difference
-from ddobench.store import Store
-from tests.test_report import MINUS, SCRIPT, Row, open_page
-from tests.test_report_pictures import overflow
-from tests.test_report_trajectories import climb, curve_of, evidence_with, only
+from tests.drawn import only, overflow
+from tests.pages import MINUS, OUR_SCRIPTS, SCRIPT, open_page
+from tests.synthetic_runs import Row, climb, curve_of, evidence_with
+from tests.synthetic_stores import stored
 
 GAINS = {"": 0.0, "graph=empty": -0.5, "graph=permuted": 0.25}
 
@@ -127,19 +126,14 @@ def test_the_tables_and_the_page_show_the_controls_and_keep_markup_text(
 ) -> None:
     monkeypatch.setattr(gallery, "FIGURES", (variant_controls,))  # the others take their time
     rows = variants(seeds=2, gains={"": 0.0, f"graph={SCRIPT}": 0.5})
-    store = Store(tmp_path / "runs")
     for row in rows:
-        row["digest"] = f"d{len(row['method_variant'])}"
-        curve = curve_of(row).drop(columns=["digest", "seed"])
-        curves = {str(name): curve[name].to_numpy() for name in curve}
-        place = store.place("chain", "fgm", row["d"], row["n"], row["digest"])
-        store.write(place, Record(row=row, provenance={}, curves=curves))
-    written = write_report(store.folder, tmp_path / "report")
+        row["digest"] = f"d{len(row['method_variant'])}"  # it names a folder
+    stored(tmp_path / "runs", [(row, {}) for row in rows])
+    written = write_report(tmp_path / "runs", tmp_path / "report")
     page = open_page(written.page)
     assert "Controls: chain, n = 100, d = 11" in page.text
     assert f"FGM, graph={SCRIPT}" in page.text
-    ours = [attributes.get("type") for tag, attributes in page.tags if tag == "script"]
-    assert ours == ["application/gzip;base64", None]
+    assert page.scripts == OUR_SCRIPTS
     markdown = (tmp_path / "report" / "tables" / "controls.md").read_text(encoding="utf-8")
     assert "<script" not in markdown
     assert "p (Holm)" in markdown

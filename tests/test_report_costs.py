@@ -7,9 +7,8 @@ import pytest
 
 from ddobench.report.costs import seconds_by_method
 from ddobench.report.evidence import Evidence
-from tests.test_report import run_row
-from tests.test_report_pictures import overflow
-from tests.test_report_trajectories import climb, curve_of, evidence_with, only
+from tests.drawn import only, overflow
+from tests.synthetic_runs import climb, curve_of, evidence_with, run_row
 
 
 def timed(latent: str = "", dimensions: tuple[int, ...] = (11, 21)) -> Evidence:

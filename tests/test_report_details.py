@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from ddobench.records import Portrait, Record
 from ddobench.report.codes import codes_beside_designs
 from ddobench.report.confidence import scores_by_confidence
 from ddobench.report.costs import seconds_by_method
@@ -14,33 +13,9 @@ from ddobench.report.discovered import discovered_graph
 from ddobench.report.evidence import Evidence
 from ddobench.report.figures import Figure, FigureFunction
 from ddobench.report.optimism import prediction_and_truth
-from ddobench.store import Store
-from tests.test_report import PROVENANCE, Row
-from tests.test_report_pictures import overflow
-from tests.test_report_trajectories import climb, curve_of, evidence_with
-
-Details = dict[str, Any]
-
-
-def stored(
-    folder: Path,
-    runs: list[tuple[Row, Details]],
-    configs: dict[str, Details] | None = None,
-    portraits: tuple[Portrait, ...] = (),
-    steps: int = 5,
-) -> Evidence:
-    """Return evidence of climbing runs, written with what they tell and read again."""
-    store = Store(folder)
-    for row, details in runs:
-        curve = curve_of(row, steps).drop(columns=["digest", "seed"])
-        curves = {str(name): curve[name].to_numpy(dtype=float) for name in curve}
-        config = (configs or {}).get(row["digest"], {})
-        place = store.place(row["task"], row["method"], row["d"], row["n"], row["digest"])
-        store.write(place, Record(row=row, config=config, provenance=PROVENANCE, curves=curves,
-                                  diagnostics=details))  # fmt: skip
-    for portrait in portraits:
-        store.write_portrait(store.portrait(portrait.task, f"{portrait.d}"), portrait)
-    return Evidence.read(folder)
+from tests.drawn import overflow
+from tests.synthetic_runs import climb, curve_of, evidence_with
+from tests.synthetic_stores import Details, stored
 
 
 def test_the_plainest_climbing_run_comes_first() -> None:

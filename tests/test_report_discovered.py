@@ -11,10 +11,10 @@ import pytest
 
 from ddobench.report.discovered import discovered_graph
 from ddobench.report.figures import Absence, Figure
-from tests.test_report import Row
-from tests.test_report_details import Details, stored
-from tests.test_report_pictures import chain, overflow, portrait
-from tests.test_report_trajectories import climb, curve_of, evidence_with, only
+from tests.drawn import only, overflow
+from tests.synthetic_portraits import chain, portrait
+from tests.synthetic_runs import Row, climb, curve_of, evidence_with
+from tests.synthetic_stores import Details, stored
 
 ROWS = 100
 CONFIG = {"method": {"graph": {"alpha": 0.05, "correction": "none"}}}

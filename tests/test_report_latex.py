@@ -7,7 +7,9 @@ import pytest
 
 from ddobench.report import gallery, write_report
 from ddobench.report.latex import escape_latex, latex_table
-from tests.test_report import DASH, MINUS, Fill, fill, sweep  # noqa: F401
+from tests.pages import DASH, MINUS
+from tests.synthetic_runs import sweep
+from tests.synthetic_stores import Fill
 
 NASTY = rf"50% of $x_i$ & {{a}} #1 ~ ^ \input <b> | † ‡ § {MINUS} {DASH} ✓ ✗ …"
 
@@ -62,9 +64,7 @@ def test_a_broken_table_would_be_noticed() -> None:
 
 
 def test_every_table_of_a_report_is_written_and_well_formed(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    fill: Fill,  # noqa: F811
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fill: Fill
 ) -> None:
     monkeypatch.setattr(gallery, "FIGURES", ())  # they take their time
     rows = sweep(seeds=3)

@@ -9,8 +9,8 @@ import pytest
 from ddobench.report.evidence import Evidence
 from ddobench.report.figures import Figure
 from ddobench.report.optimism import prediction_and_truth
-from tests.test_report_pictures import overflow
-from tests.test_report_trajectories import STEPS, climb, curve_of, evidence_with, only
+from tests.drawn import only, overflow
+from tests.synthetic_runs import STEPS, climb, curve_of, evidence_with
 
 
 def believing(

@@ -9,7 +9,7 @@ from ddobench.report.evidence import Evidence
 from ddobench.report.lineups import plainest_variants
 from ddobench.report.pairs import HEADER, MOST, explain_pairs, pair_markdown, spell_pairs
 from ddobench.statistics import holm, paired_difference
-from tests.test_report import Row, evidence_of, failed_row, run_row
+from tests.synthetic_runs import Row, evidence_of, failed_row, run_row
 
 MERIT = {"best": 3.0, "middle": 1.0, "last": 0.0}
 

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ddobench.graphs import Graph
 from ddobench.records import Portrait
 from ddobench.report import write_report
 from ddobench.report.evidence import Evidence
@@ -21,14 +20,11 @@ from ddobench.report.pictures import designs_in_pairs, marginals, true_graph
 from ddobench.report.portraits import choose_portraits
 from ddobench.statistics import mean_interval
 from ddobench.store import Store
-from tests.test_report import SCRIPT, evidence_of, open_page, run_row, store_rows, sweep
-
-Edges = list[tuple[int, int]]
-
-
-def chain(d: int) -> Edges:
-    """Return the edges of a chain of triangles."""
-    return list(Graph.from_cliques(d, [(i, i + 1, i + 2) for i in range(0, d - 2, 2)]).edges)
+from tests.drawn import overflow
+from tests.pages import OUR_SCRIPTS, SCRIPT, open_page
+from tests.synthetic_portraits import Edges, chain, portrait
+from tests.synthetic_runs import evidence_of, run_row, sweep
+from tests.synthetic_stores import store_rows
 
 
 def ring(d: int) -> Edges:
@@ -46,27 +42,6 @@ def ladder(d: int) -> Edges:
     return [(i, i + 2) for i in range(d - 2)] + [(i, i + 1) for i in range(0, d, 2)]
 
 
-def portrait(
-    d: int = 7, task: str = "chain", variant: str = "", n: int = 100, edges: Edges | None = None
-) -> Portrait:
-    """Return the portrait of a task with normal designs behind a map."""
-    hidden = np.random.default_rng(0).normal(size=(n, 3))
-    return Portrait(
-        task=task,
-        task_variant=variant,
-        d=d,
-        n=n,
-        seed=0,
-        title=f"Bumps, d={d}",
-        formula="f(x) = Σ_C w_C, x ∈ R^7",
-        text="One bump per clique.",
-        edges=chain(d) if edges is None else edges,
-        observed=np.logaddexp(0, hidden).tolist(),
-        hidden=hidden.tolist(),
-        y=hidden.sum(axis=1).tolist(),
-    )
-
-
 def show(*portraits: Portrait) -> Evidence:
     """Return evidence with one run of each portrait's task."""
     rows = [
@@ -80,13 +55,6 @@ def graph_of(edges: Edges, d: int) -> "nx.Graph[int]":
     graph: nx.Graph[int] = nx.Graph(edges)
     graph.add_nodes_from(range(d))
     return graph
-
-
-def overflow(figure: Figure) -> float:
-    """Return by how many inches a drawing hangs over its page."""
-    width, height = figure.drawing.get_size_inches()
-    outer = figure.drawing.get_tightbbox()
-    return float(max(-outer.x0, -outer.y0, outer.x1 - width, outer.y1 - height))
 
 
 def test_one_portrait_of_each_variant_is_shown_the_smallest_telling_one() -> None:
@@ -231,8 +199,7 @@ def test_the_page_shows_the_pictures_and_words_of_a_task(tmp_path: Path) -> None
     for p in (shown, variant):
         store.write_portrait(store.portrait(p.task, f"{p.d}"), p)
     page = open_page(write_report(store.folder, tmp_path / "report").page)
-    ours = [attributes.get("type") for tag, attributes in page.tags if tag == "script"]
-    assert ours == ["application/gzip;base64", None]
+    assert page.scripts == OUR_SCRIPTS
     assert SCRIPT in page.text
     assert "Variants: noise=1.0" in page.text
     ids = {a.get("id") for _, a in page.tags}

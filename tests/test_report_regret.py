@@ -8,7 +8,18 @@ from ddobench.report.figures import Absence, Figure
 from ddobench.report.gallery import draw_all
 from ddobench.report.regret import regret_by_dimension, regret_by_rows
 from ddobench.statistics import mean_interval
-from tests.test_report import evidence_of, peak_rows, sweep
+from tests.drawn import overflow
+from tests.synthetic_runs import Row, evidence_of, sweep
+
+
+def peak_rows() -> list[Row]:
+    """Return runs of two variants at four numbers of rows, with a peak of one of them."""
+    return [
+        row | {"method_variant": variant, "regret_final": regret, "digest": f"{n}{variant}"}
+        for variant in ("", "ridge=1.0")
+        for n, regret in ((150, 2.0), (200, 40.0 if not variant else 1.0), (250, 0.0), (300, 0.0))
+        for row in sweep(methods=["fgm"], dimensions=[100], seeds=2, n=n)
+    ]
 
 
 def test_a_label_with_dollar_signs_is_not_taken_for_mathematics() -> None:
@@ -41,12 +52,7 @@ def test_a_curve_at_zero_is_inside_the_axes_and_every_label_on_the_page() -> Non
     axes = figure.drawing.axes[0]
     bottom, top = axes.get_ylim()
     assert bottom < -0.01 * top
-    width, height = figure.drawing.get_size_inches()
-    outer = figure.drawing.get_tightbbox()
-    assert outer.x0 >= 0
-    assert outer.y0 >= 0
-    assert outer.x1 <= width
-    assert outer.y1 <= height
+    assert overflow(figure) <= 0
     boxes = [
         label.offsetbox.get_window_extent()  # without the leader lines
         for label in axes.artists

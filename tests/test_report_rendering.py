@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pandas as pd
@@ -16,7 +16,9 @@ from ddobench.progress import reporting_late, track
 from ddobench.report import rendering
 from ddobench.report.drawing import blank_drawing
 from ddobench.report.figures import FORMATS, Absence, Figure
-from ddobench.report.rendering import render_all
+from ddobench.report.rendering import Rendered, render_all
+
+Items = list[Figure | Absence]
 
 
 class Broken(Line2D):
@@ -47,18 +49,26 @@ def figure_of(number: int, line: type[Line2D] = Line2D) -> Figure:
     )  # fmt: skip
 
 
-def slowly(figures: list[Figure]) -> Iterator[Figure | Absence]:
-    """Yield figures, the last ones late enough for other processes to be up."""
-    for place, figure in enumerate(figures):
-        yield figure
-        if place == rendering._FEW:
+@pytest.fixture(scope="module")
+def here() -> Rendered:
+    """Return seven figures as this process renders them alone."""
+    return render_all([figure_of(number) for number in range(7)], painters=0)[1]
+
+
+def slowly(items: Iterable[Figure | Absence]) -> Iterator[Figure | Absence]:
+    """Yield items, and once other processes are called wait until one has rendered something."""
+    for item in items:
+        yield item
+        if STUDIOS[-1].processes:
             wait_for_painters()
 
 
 def wait_for_painters() -> None:
-    """Wait until another process has rendered something."""
-    deadline = time.monotonic() + 60
-    while not STUDIOS[-1].done and time.monotonic() < deadline:
+    """Wait until another process has rendered something; this one starts when all is drawn."""
+    deadline = time.monotonic() + 300  # a busy machine is not a bug
+    while not STUDIOS[-1].done:
+        assert any(process.poll() is None for process in STUDIOS[-1].processes)
+        assert time.monotonic() < deadline
         time.sleep(0.05)
 
 
@@ -82,20 +92,18 @@ def leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     STUDIOS.clear()
 
 
-def test_other_processes_render_the_same_bytes_in_the_same_order() -> None:
-    absence = Absence("none", "toy", "no", "yes")
-    figures = [figure_of(number) for number in range(7)]
-    _, here = render_all(figures, painters=0)
-    assert render_all([*figures, absence], painters=0)[0] == [*figures, absence]
-    drawn, elsewhere = render_all(slowly(figures), painters=2)
-    assert STUDIOS[-1].done
-    assert drawn == figures
+def test_other_processes_render_the_same_bytes_in_the_same_order(here: Rendered) -> None:
+    items: Items = [*map(figure_of, range(7)), Absence("none", "toy", "no", "yes")]
+    drawn, elsewhere = render_all(slowly(items), painters=2)
+    assert len(STUDIOS[-1].processes) == 2
+    assert drawn == items
     assert elsewhere == here
-    assert list(here) == [(f"line-{i}", ending) for i in range(7) for ending in FORMATS]
+    assert list(elsewhere) == [(f"line-{i}", ending) for i in range(7) for ending in FORMATS]
 
 
 def test_few_figures_need_no_other_process() -> None:
-    render_all([figure_of(0), figure_of(1)], painters=2)
+    items: Items = [figure_of(0), Absence("none", "toy", "no", "yes"), figure_of(1)]
+    assert render_all(items, painters=2)[0] == items
     assert STUDIOS[-1].processes == []
 
 
@@ -106,33 +114,26 @@ def test_an_error_of_a_figure_is_raised_here(painters: int) -> None:
         render_all(slowly(figures) if painters else figures, painters)
 
 
-def test_what_cannot_be_sent_is_rendered_here() -> None:
+def test_what_cannot_be_sent_is_rendered_here(here: Rendered) -> None:
     figures = [figure_of(0, Local), *map(figure_of, range(1, 7))]
     _, rendered = render_all(slowly(figures), painters=1)
-    assert rendered == render_all(figures, painters=0)[1]
+    assert rendered == here
 
 
-def test_a_process_that_dies_costs_only_time() -> None:
-    figures = [figure_of(number) for number in range(7)]
-
-    def items() -> Iterator[Figure]:
-        for item in slowly(figures):
-            assert isinstance(item, Figure)
-            yield item
+def test_a_process_that_dies_costs_only_time(here: Rendered) -> None:
+    def items() -> Iterator[Figure | Absence]:
+        yield from slowly(map(figure_of, range(7)))
         for process in STUDIOS[-1].processes:
             process.kill()
 
-    _, rendered = render_all(items(), painters=1)
-    assert rendered == render_all(figures, painters=0)[1]
+    assert render_all(items(), painters=1)[1] == here
 
 
 def test_without_a_working_interpreter_all_is_rendered_here(
-    monkeypatch: pytest.MonkeyPatch,
+    here: Rendered, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    figures = [figure_of(number) for number in range(7)]
-    expected = render_all(figures, painters=0)[1]
     monkeypatch.setattr(sys, "executable", "/bin/false" if os.name == "posix" else sys.executable)
-    assert render_all(figures, painters=2)[1] == expected
+    assert render_all(map(figure_of, range(7)), painters=2)[1] == here
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])

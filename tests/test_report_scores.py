@@ -5,8 +5,8 @@ import pytest
 
 from ddobench.report.tables import SCORE_HEADER, spell_scores
 from ddobench.statistics import interquartile_mean, mean_interval, t_interval
-from tests.test_report import DASH, evidence_of
-from tests.test_report_trajectories import climb, curve_of, evidence_with
+from tests.pages import DASH
+from tests.synthetic_runs import climb, curve_of, evidence_of, evidence_with
 
 ROWS = [climb(seed=s, final_model=float(s * s), final_oracle=5.0 + s) for s in range(5)]
 

@@ -12,8 +12,8 @@ from ddobench.report.profiles import performance_profiles
 from ddobench.report.rank_diagrams import mean_rank_diagrams
 from ddobench.report.ranks import FEWEST, critical_difference, rank_methods
 from ddobench.report.standings import explain_standings, standing_cells, standing_markdown
-from tests.test_report import Row, evidence_of, failed_row, run_row
-from tests.test_report_pictures import overflow
+from tests.drawn import overflow
+from tests.synthetic_runs import Row, evidence_of, failed_row, run_row
 
 MERIT = {"fgm": 3.0, "ga": 2.0, "naive": 0.0}
 

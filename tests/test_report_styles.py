@@ -4,7 +4,7 @@ import pytest
 
 from ddobench.report.labels import spread
 from ddobench.report.styles import assign_styles
-from tests.test_report import evidence_of, sweep
+from tests.synthetic_runs import evidence_of, sweep
 
 
 def test_a_method_looks_the_same_in_every_report() -> None:

@@ -1,7 +1,5 @@
 """Promises of the figures along the ascent, on curves made by hand."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,33 +14,8 @@ from ddobench.report.trajectories import (
     value_by_iteration,
 )
 from ddobench.statistics import mean_interval, t_interval
-from tests.test_report import Row, run_row
-from tests.test_report_pictures import overflow
-
-STEPS = 5
-
-
-def climb(method: str = "fgm", d: int = 11, seed: int = 0, **changes: Any) -> Row:
-    """Return the row of a run on a task with continuous designs."""
-    same = {"task": "chain", "regret_unit": "sd", "privileges": "", "optimum": 10.0,
-            "best_visible": 4.0, "best_oracle": 3.0}  # fmt: skip
-    row = run_row(method, d, seed, **same | changes)
-    return row | {"digest": f"{method}-{d}-{row['method_variant']}"}
-
-
-def curve_of(row: Row, steps: int = STEPS, stops: int | None = None) -> pd.DataFrame:
-    """Return a curve that rises by one per step, from the seed; survivors stop where told."""
-    iteration = np.arange(steps + 1)
-    value = row["seed"] + iteration.astype(float)
-    survivors = np.where(iteration < (steps + 1 if stops is None else stops), value + 1, np.nan)
-    return pd.DataFrame({"digest": row["digest"], "seed": row["seed"], "iteration": iteration,
-                         "value_model": value, "survivors": survivors,
-                         "invalid": iteration / (2 * steps) if steps else 0.0})  # fmt: skip
-
-
-def evidence_with(rows: list[Row], curves: list[pd.DataFrame]) -> Evidence:
-    """Return evidence of rows and curves that were never stored."""
-    return Evidence.of(pd.DataFrame(rows), curves=pd.concat(curves))
+from tests.drawn import only, overflow
+from tests.synthetic_runs import STEPS, climb, curve_of, evidence_with
 
 
 def study(dimensions: tuple[int, ...] = (11, 21), seeds: int = 3) -> Evidence:
@@ -50,13 +23,6 @@ def study(dimensions: tuple[int, ...] = (11, 21), seeds: int = 3) -> Evidence:
     rows = [climb(m, d, s) for m in ("fgm", "ga", "naive") for d in dimensions
             for s in range(seeds)]  # fmt: skip
     return evidence_with(rows, [curve_of(r, 0 if r["method"] == "naive" else STEPS) for r in rows])
-
-
-def only(function: FigureFunction, evidence: Evidence) -> Figure:
-    """Return the single figure that a function draws."""
-    (figure,) = function(evidence)
-    assert isinstance(figure, Figure)
-    return figure
 
 
 def lines_of(figure: Figure, panel: int = 0) -> list[list[float]]:

@@ -13,7 +13,7 @@ from ddobench import store as store_module
 from ddobench.records import Record
 from ddobench.report import rendering, write_report
 from ddobench.report.evidence import Evidence
-from ddobench.store import Store
+from tests.synthetic_stores import store_records
 
 CURVES = ("value_model", "value_oracle", "survivors", "invalid", "predicted", "median", "best")
 YOUNGER = ("label", "color", "regret_unit", "graph", "latent", "axes", "command", "revision",
@@ -55,18 +55,8 @@ def older(record: Record) -> Record:
     return Record(row=row, curves={name: record.curves[name] for name in kept})
 
 
-def write(folder: Path, *records: Record) -> Path:
-    """Store runs."""
-    store = Store(folder)
-    for record in records:
-        row = record.row
-        place = store.place(row["task"], row["method"], row["d"], row["n"], row["digest"])
-        store.write(place, record)
-    return folder
-
-
 def test_one_run_has_a_report(tmp_path: Path) -> None:
-    runs = write(tmp_path / "runs", record_of("fgm", 0))
+    runs = store_records(tmp_path / "runs", [record_of("fgm", 0)])
     written = write_report(runs, tmp_path / "report")
     assert "1 run" in written.message
     assert "FGM" in written.page.read_text(encoding="utf-8")
@@ -74,7 +64,7 @@ def test_one_run_has_a_report(tmp_path: Path) -> None:
 
 def test_runs_of_an_older_version_alone_have_a_report(tmp_path: Path) -> None:
     runs = [older(record_of(method, seed)) for method in ("fgm", "ga") for seed in range(3)]
-    written = write_report(write(tmp_path / "runs", *runs), tmp_path / "report")
+    written = write_report(store_records(tmp_path / "runs", runs), tmp_path / "report")
     assert "6 runs" in written.message
     assert (tmp_path / "report" / "figures" / "value-chain-n100.svg").exists()
 
@@ -83,7 +73,7 @@ def test_runs_of_two_versions_have_one_report(tmp_path: Path) -> None:
     runs = [older(record_of("fgm", seed)) for seed in range(3)]
     runs += [record_of("fgm", seed) for seed in range(3, 6)]
     runs += [record_of("ga", seed) for seed in range(6)]
-    folder = write(tmp_path / "runs", *runs)
+    folder = store_records(tmp_path / "runs", runs)
     written = write_report(folder, tmp_path / "report")
     assert "12 runs" in written.message
     scores = Evidence.read(folder).scores
@@ -91,14 +81,12 @@ def test_runs_of_two_versions_have_one_report(tmp_path: Path) -> None:
 
 
 def test_nothing_but_failed_runs_has_a_report(tmp_path: Path) -> None:
-    store = Store(tmp_path / "runs")
+    scores = ("final", "best", "regret", "invalid", "predicted", "optimum", "seconds")
+    lost = []
     for seed in range(3):
         row = record_of("fgm", seed).row | {"status": "failed", "reason": "ValueError: no"}
-        place = store.place("chain", "fgm", 10, 100, row["digest"])
-        scores = ("final", "best", "regret", "invalid", "predicted", "optimum", "seconds")
-        lost = {name: value for name, value in row.items() if not name.startswith(scores)}
-        store.write_failure(place, lost, "Traceback")
-    written = write_report(store.folder, tmp_path / "report")
+        lost.append(Record({k: v for k, v in row.items() if not k.startswith(scores)}))
+    written = write_report(store_records(tmp_path / "runs", lost), tmp_path / "report")
     assert "3 runs" in written.message
     assert "ValueError: no" in written.page.read_text(encoding="utf-8")
 
@@ -106,7 +94,7 @@ def test_nothing_but_failed_runs_has_a_report(tmp_path: Path) -> None:
 def test_a_run_that_vanishes_after_it_was_read_stays_in_the_report(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    folder = write(tmp_path / "runs", *(record_of("fgm", seed) for seed in range(3)))
+    folder = store_records(tmp_path / "runs", (record_of("fgm", seed) for seed in range(3)))
     survey = store_module.survey
 
     def read_then_lose(root: Path) -> store_module.Survey:
@@ -123,7 +111,7 @@ def test_a_run_that_vanishes_after_it_was_read_stays_in_the_report(
 
 
 def test_the_command_line_names_a_torn_file_once(tmp_path: Path) -> None:
-    folder = write(tmp_path / "runs", *(record_of("fgm", seed) for seed in range(3)))
+    folder = store_records(tmp_path / "runs", (record_of("fgm", seed) for seed in range(3)))
     torn = sorted(folder.rglob("*.parquet"))[1]
     torn.write_bytes(torn.read_bytes()[:-20])
     words = [f"results_dir={folder}", f"report_dir={tmp_path / 'report'}"]

@@ -1,0 +1,36 @@
+"""A written page as a browser would take it, and signs to look for in it."""
+
+from html.parser import HTMLParser
+from pathlib import Path
+
+SCRIPT = "<script>alert('x')</script>"
+OUR_SCRIPTS = ["application/gzip;base64", None]  # the types of the data and of what shows them
+MINUS, DASH = "\u2212", "\u2013"
+
+
+class Page(HTMLParser):
+    """Collects what a browser would act upon."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note a tag."""
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        """Note a text."""
+        self.text += data
+
+    @property
+    def scripts(self) -> list[str | None]:
+        """The types of the scripts that a browser would run or keep."""
+        return [attributes.get("type") for tag, attributes in self.tags if tag == "script"]
+
+
+def open_page(path: Path) -> Page:
+    """Read a written page."""
+    return Page(path.read_text(encoding="utf-8"))
