@@ -14,6 +14,7 @@ USAGE = """\
   python -m ddobench -m 'method=glob(*)' d=10,20 seed=0-9,20-24    several keys at once
   python -m ddobench -m experiment=regret                          a published figure
   python -m ddobench.report                                        figures, tables and a page
+  python -m ddobench.compare A B                                   two sets of runs side by side
 """
 GROUPS = {
     "Tasks": "task",

@@ -209,6 +209,15 @@ def test_the_command_line_says_where_the_report_is_or_what_is_wrong_and_never_im
     assert {path.name for path in tmp_path.iterdir()} == {"runs", "out"}
 
 
+def test_help_shows_the_report_and_not_the_settings_of_a_run() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "ddobench.report", "--help"], capture_output=True, text=True,
+        check=True,
+    )  # fmt: skip
+    assert "claims=mine.yaml" in done.stdout
+    assert "latent:" not in done.stdout
+
+
 def test_the_report_loads_what_the_store_promises(fill: Fill) -> None:
     runs = Evidence.of(load(fill([run_row(), failed_row(seed=1)]))).runs
     assert runs["status"].tolist() == ["ok", "failed"]
