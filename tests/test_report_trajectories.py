@@ -74,6 +74,15 @@ def test_the_landmarks_are_drawn_named_and_in_the_numbers() -> None:
     assert texts == ["best visible\n4.00", "optimum\n10.00"]
 
 
+@pytest.mark.parametrize("best_visible", [4.0, 9.0, 9.95, 10.0])
+def test_the_numbers_of_landmarks_never_meet(best_visible: float) -> None:
+    row = climb(best_visible=best_visible)
+    figure = only(value_by_iteration, evidence_with([row], [curve_of(row)]))
+    lower, upper = (text.get_window_extent() for text in figure.drawing.axes[0].texts)
+    assert lower.y1 <= upper.y0
+    assert overflow(figure) <= 0
+
+
 def test_a_method_that_proposes_once_is_a_level_line_across_the_panel() -> None:
     figure = only(value_by_iteration, study())
     (level,) = [line for line in figure.drawing.axes[0].get_lines()

@@ -19,6 +19,7 @@ _LEGEND_LINE = 0.17  # inches
 _WIDEST_LABEL = 46  # characters of one entry of the legend
 _WIDEST_TITLE = 90
 _MARKS = 6  # markers along a curve
+_CLOSE = 0.12  # of a panel's height, within which the numbers of two lines would meet
 
 
 def panel_grid(
@@ -85,12 +86,14 @@ def mark_end(axes: Axes, x: float, y: float, style: Style) -> None:
 
 
 def draw_landmarks(axes: Axes, best_visible: float, optimum: float) -> None:
-    """Draw both as thin lines across a panel, their numbers apart in the margin."""
+    """Draw both as thin lines across a panel whose limits are set, their numbers in the margin."""
+    low, high = axes.get_ylim()
+    close = optimum - best_visible < _CLOSE * (high - low)
     for name, value, side in (("best visible", best_visible, -1), ("optimum", optimum, 1)):
         if np.isfinite(value):
             axes.axhline(value, color=FAINT, linewidth=0.9, dashes=(1.5, 1.5), zorder=1)
             axes.annotate(
-                f"{name}\n{format_number(value)}", (1, value), (3, -4 * side),
+                f"{name}\n{format_number(value)}", (1, value), (3, (1 if close else -4) * side),
                 xycoords=("axes fraction", "data"), textcoords="offset points", fontsize=7,
                 va="bottom" if side > 0 else "top", color=INK, linespacing=1.05,
                 annotation_clip=False,

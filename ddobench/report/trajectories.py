@@ -128,8 +128,6 @@ def _draw(
         for axes, d in zip(panels, sizes, strict=True):
             _draw_panel(axes, points[points["d"] == d], styles, reading, last, lacking)
             axes.set_title(f"$d = {d}$", loc="left", fontsize=9)
-            if reading.landmarks:
-                draw_landmarks(axes, *landmarks.loc[d, ["best_visible", "optimum"]])
         panels[0].set_xlim(-0.02 * last, 1.02 * last)
         panels[0].xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10], integer=True))
         if reading.fraction:
@@ -138,6 +136,9 @@ def _draw(
         else:
             panels[0].set_ylim(*_limits(points, landmarks))
             panels[0].yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+        if reading.landmarks:
+            for axes, d in zip(panels, sizes, strict=True):
+                draw_landmarks(axes, *landmarks.loc[d, ["best_visible", "optimum"]])
         freeze_layout(drawing)
     return drawing
 
