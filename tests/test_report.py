@@ -36,7 +36,7 @@ def test_a_report_has_every_promised_file_and_nothing_half_written(plain: Writte
     figures = ("figures/regret-quadratic-n100", "figures/landmarks-quadratic-n100",
                "figures/profiles-quadratic")  # fmt: skip
     tables = ("scores", "controls", "pairs", "standings", "claims")
-    papers = ("scores-quadratic", "pairs-quadratic", "standings-1", "claims")
+    papers = ("scores-quadratic", "pairs-quadratic", "standings-1", "claims-paper", "claims-ours")
     assert names == {
         "index.html", "manifest.json", "tables/problems.csv",
         *(f"tables/{table}.{end}" for table in tables for end in ("csv", "md")),

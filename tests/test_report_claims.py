@@ -241,4 +241,4 @@ def test_a_report_judges_the_claims_of_a_users_file_and_keeps_markup_text(
     tables = tmp_path / "report" / "tables"
     assert pd.read_csv(tables / "claims.csv")["verdict"].tolist() == ["holds", "undecided"]
     assert "<script" not in (tables / "claims.md").read_text(encoding="utf-8")
-    assert r"\textless{}script" in (tables / "claims.tex").read_text(encoding="utf-8")
+    assert r"\textless{}script" in (tables / "claims-ours.tex").read_text(encoding="utf-8")

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import pandas as pd
 
 from ddobench.report import comparisons, pairs, standings, tables, verdicts
+from ddobench.report.claims import SOURCES
 from ddobench.report.columns import CELL, STUDY
 from ddobench.report.files import row_stem
 
@@ -26,7 +27,7 @@ _SIGNS = {
     "✗": r"$\times$",
     "…": r"\dots{}",
 }
-_CLAIM_WIDTHS = {0: 0.13, 1: 0.3, 2: 0.14, 3: 0.33}  # of the line, for columns of sentences
+_CLAIM_WIDTHS = {0: 0.12, 1: 0.28, 2: 0.13, 3: 0.31}  # of the line, for columns of sentences
 
 
 def escape_latex(text: str) -> str:
@@ -91,7 +92,11 @@ def latex_files(
     for i, (_, lineup) in enumerate(overall.groupby(standings.LINEUP, sort=False), start=1):
         lines = [[text for text, _ in line] for line in standings.standing_cells(lineup)]
         files[f"standings-{i}"] = latex_table(standings.HEADER, lines, standings.WORDS)
-    if judged:
-        lines = [line[:-1] for line in verdicts.spell_verdicts(judged)]
-        files["claims"] = latex_table(verdicts.HEADER[:-1], lines, range(4), _CLAIM_WIDTHS)
+    for source in SOURCES:  # all together would be longer than a page
+        own = [verdict for verdict in judged if verdict.claim.source == source]
+        if own:
+            lines = [line[:-1] for line in verdicts.spell_verdicts(own)]
+            files[f"claims-{source}"] = latex_table(
+                verdicts.HEADER[:-1], lines, range(4), _CLAIM_WIDTHS
+            )
     return files
