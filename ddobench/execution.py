@@ -117,11 +117,12 @@ def _run_batch(
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
         log.warning("%s seed %s failed: %s", spec.title, spell_compactly(seeds), reason)
         for seed in seeds:
-            row = {**base, "seed": seed, "status": "failed", "reason": reason}
+            row = {**base, **_finished(), "seed": seed, "status": "failed", "reason": reason}
             store.write_failure(place, row, traceback.format_exc())
         return Outcome(failed=len(seeds))
     outcome = Outcome()
     for record in records:
+        record.row.update(_finished())
         status = record.row["status"]
         if status == "failed":
             log.warning(
@@ -337,5 +338,8 @@ def _base_row(spec: Specification) -> dict[str, Any]:
         "color": card.get("color", ""),
         "command": command_line(),
         "revision": describe_machine()["revision"],
-        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
     }
+
+
+def _finished() -> dict[str, str]:
+    return {"finished": datetime.now(UTC).isoformat(timespec="seconds")}

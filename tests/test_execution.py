@@ -1,8 +1,10 @@
 """Promises of the runner, with tasks and methods small enough to see through."""
 
 import logging
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -11,9 +13,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from ddobench import progress
+from ddobench import execution, progress
 from ddobench.contracts import Dataset, Method, OneSeedMethod, Proposal, Space
-from ddobench.execution import Outcome, collect, execute, place_of
+from ddobench.execution import Outcome, collect, execute, place_of, run_seeds
 from ddobench.records import Record
 from ddobench.specification import Specification
 from ddobench.store import Store, load, load_curves, read_record
@@ -415,3 +417,21 @@ def test_finished_runs_are_not_worth_a_warning(
     with caplog.at_level(logging.INFO):
         execute(specify_fake(Climb), [0, 1], store)
     assert caplog.messages == []
+
+
+def test_a_run_tells_when_it_was_finished_and_not_when_it_began(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended: list[datetime] = []
+
+    def slowly(*arguments: Any) -> list[Record]:
+        records = run_seeds(*arguments)
+        time.sleep(1.1)  # the stamp has whole seconds
+        ended.append(datetime.now(UTC).replace(microsecond=0))
+        return records
+
+    monkeypatch.setattr(execution, "run_seeds", slowly)
+    execute(specify_fake(Climb), [0, 1], store)
+    stamps = [datetime.fromisoformat(stamp) for stamp in load(store.folder)["finished"]]
+    assert len(stamps) == 2
+    assert all(stamp >= ended[0] for stamp in stamps)

@@ -2,6 +2,7 @@
 
 It reads pickled drawings from its input and writes what became of each to its output: the bytes of
 the files by format, or None if the drawing cannot be rendered, and once at first that it is ready.
+Pickles pass only between a report and the processes it started itself; none is ever read from disk.
 """
 
 import pickle
