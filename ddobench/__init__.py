@@ -6,11 +6,15 @@ The Python interface: `run` runs (or finds stored), `load` gives one row per sto
 
 from typing import TYPE_CHECKING, Any
 
+from ddobench.determinism import request_stable_products
+
 if TYPE_CHECKING:
     from ddobench.interface import run
     from ddobench.store import load, load_curves
 
 __all__ = ["load", "load_curves", "run"]
+
+request_stable_products()
 
 
 def __getattr__(name: str) -> Any:

@@ -5,11 +5,11 @@ Coordinates are the codes of a latent, each standardised over the visible design
 
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 from ddobench.axes import Axes
 from ddobench.latents import Codes, Latent
+from ddobench.products import multiply
 from ddobench.standardisation import Standardiser
 from ddobench.streams import Streams
 
@@ -49,4 +49,4 @@ class Chart:
 
 def rotate(z: Tensor, rotation: Tensor | None) -> Tensor:  # (S, K, e), (S, e, e) -> (S, K, e)
     """Turn the rows of each seed; None leaves them as they are."""
-    return z if rotation is None else torch.bmm(z, rotation.to(z))
+    return z if rotation is None else multiply(z, rotation.to(z))

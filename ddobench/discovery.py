@@ -24,6 +24,7 @@ from torch import Tensor
 from ddobench.contracts import Privilege, Privileged
 from ddobench.errors import UsageError, check_one_of, check_whole
 from ddobench.graphs import Graph
+from ddobench.products import multiply
 from ddobench.streams import Streams
 
 Matrix = NDArray[np.float64]
@@ -79,9 +80,9 @@ class Discovery(ABC):
 Watcher = Callable[[Tensor, Tensor, float], list[Discovered] | None]
 
 
-def pseudo_hessian(z: Tensor, y: Tensor) -> Tensor:  # (..., M, e), (..., M) -> (..., e, e)
+def pseudo_hessian(z: Tensor, y: Tensor) -> Tensor:  # (S, M, e), (S, M) -> (S, e, e)
     """Return the mean of z_i z_j y over the rows."""
-    return torch.matmul((z * y[..., None]).mT, z) / z.shape[-2]
+    return multiply((z * y[..., None]).mT, z) / z.shape[1]
 
 
 def p_values(hessian: Matrix, rows: int) -> Matrix:  # (e, e) -> (pairs,)
@@ -115,10 +116,8 @@ class Stein(Discovery):
 
     def discover(self, clues: Clues) -> list[Discovered]:
         """Test every pair of each seed."""
-        return [
-            self.decide(pseudo_hessian(z, y).cpu().numpy(), len(y))
-            for z, y in zip(clues.z, clues.y, strict=True)
-        ]
+        hessians = pseudo_hessian(clues.z, clues.y).cpu().numpy()
+        return [self.decide(hessian, clues.y.shape[1]) for hessian in hessians]
 
     def decide(self, hessian: Matrix, rows: int) -> Discovered:
         """Return the graph of the significant pairs, thinned out if it has too many cliques."""

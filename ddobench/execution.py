@@ -138,14 +138,8 @@ def _run_batch(
 def run_seeds(
     spec: Specification, task: Task, method: Method, seeds: Sequence[int], base: Mapping[str, Any]
 ) -> list[Record]:
-    """Run one batch of seeds and return their records, in order.
-
-    A lone seed is run twice side by side: matrix products of a single instance take another kernel
-    and would differ from those of a batch in the last digits.
-    """
-    alone = len(seeds) == 1 and method.seeds_at_once != 1
-    stacked = [*seeds, *seeds] if alone else list(seeds)
-    problem = task.problem(stacked)
+    """Run one batch of seeds and return their records, in order."""
+    problem = task.problem(seeds)
     references = _references(problem)
     provenance = {
         **describe_machine(),
@@ -169,11 +163,11 @@ def run_seeds(
             for i, seed in enumerate(seeds)
         ]  # fmt: skip
 
-    starts = _starts(task, data, stacked, spec.config["budget"]["designs"])
+    starts = _starts(task, data, seeds, spec.config["budget"]["designs"])
     began = time.perf_counter()
-    method.fit(data, Streams(stacked, "method/fit"))
+    method.fit(data, Streams(seeds, "method/fit"))
     fitted = time.perf_counter()
-    trajectory = collect(method, starts, Streams(stacked, "method/propose"))
+    trajectory = collect(method, starts, Streams(seeds, "method/propose"))
     proposed = time.perf_counter()
     values = [problem.evaluate(designs) for designs in trajectory.designs]
     measured = [problem.measure(designs) for designs in trajectory.designs]

@@ -18,6 +18,7 @@ from torch import Tensor
 from ddobench.contracts import Dataset, Hidden, Privilege
 from ddobench.errors import UsageError, check_whole
 from ddobench.memory import Memory
+from ddobench.products import multiply
 from ddobench.standardisation import Standardiser
 from ddobench.streams import Streams
 
@@ -201,11 +202,11 @@ class Whitening:
 
     def apply(self, x: Tensor) -> Tensor:  # (S, K, d) -> (S, K, e)
         """Whiten."""
-        return torch.bmm(x - self.mean, self.forth)
+        return multiply(x - self.mean, self.forth)
 
     def undo(self, z: Tensor) -> Tensor:  # (S, K, e) -> (S, K, d)
         """Undo it, up to the directions left out."""
-        return torch.bmm(z, self.back) + self.mean
+        return multiply(z, self.back) + self.mean
 
 
 def _whiten(x: Tensor, kept: int) -> tuple[Tensor, Tensor]:  # (N, d) -> (d, e), (e, d)

@@ -5,8 +5,8 @@ other. `Passes` are its forward and backward passes by hand, for the loops that 
 time of a benchmark: they write into buffers that are used again, and gradients straight into the
 one vector the optimiser reads. The tests hold the two equal.
 
-No product or sum here mixes seeds, so what one seed computes is the same bits beside any others
-(for S >= 2: the product of a single matrix takes another kernel).
+No product or sum here mixes seeds, so on one machine what a seed computes is the same bits beside
+any others or none: see `products`.
 """
 
 from collections.abc import Sequence
@@ -16,10 +16,12 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
+from ddobench.products import multiply
 from ddobench.streams import Streams
 
-# Kernels round the last few elements of a vector, those that fill no register, in another way.
-# Which seed these belong to depends on its companions, so a stack is padded to whole registers.
+# PyTorch's fused Adam rounds the last few elements of a vector, those that fill no register, in
+# another way (seen with AVX2 and AVX-512). Which seed these belong to depends on its companions, so
+# a stack is padded to whole registers.
 LANES = 64
 
 threshold_backward = torch.ops.aten.threshold_backward.grad_input
@@ -127,7 +129,7 @@ class Passes:
             self._reserve(x)
         self._fed[0] = x
         for layer, output in enumerate(self._outputs):
-            torch.bmm(self._fed[layer], self._weights[layer], out=output).add_(self._biases[layer])
+            multiply(self._fed[layer], self._weights[layer], output).add_(self._biases[layer])
             if output is not self._outputs[-1]:
                 output.relu_()
         return output
@@ -157,13 +159,13 @@ class Passes:
             if weights:
                 gradient = self._weight_gradients[layer]
                 if gradient.shape[2] == 1:  # the same product lying down is three times as fast
-                    torch.bmm(error.mT, fed, out=gradient.mT)
+                    multiply(error.mT, fed, gradient.mT)
                 else:
-                    torch.bmm(fed.mT, error, out=gradient)
+                    multiply(fed.mT, error, gradient)
                 torch.sum(error, dim=1, keepdim=True, out=self._bias_gradients[layer])
             if layer == 0 and not inputs:
                 break
-            upstream = torch.bmm(error, self._transposed[layer], out=self._upstream[layer])
+            upstream = multiply(error, self._transposed[layer], self._upstream[layer])
             if layer == 0:
                 return upstream
             # ReLU: the gradient passes where the activation, no longer needed itself, is positive

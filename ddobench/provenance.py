@@ -9,6 +9,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from ddobench.determinism import products_mode
+
 PACKAGES = ("ddobench", "torch", "numpy", "scipy", "hydra-core", "omegaconf", "pyarrow", "pandas")
 
 
@@ -26,6 +28,7 @@ def describe_machine() -> dict[str, Any]:
         "cpu": _cpu(),
         "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else "",
         "threads": torch.get_num_threads(),
+        "mkl_mode": products_mode(),
     }
 
 

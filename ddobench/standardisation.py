@@ -16,9 +16,12 @@ class Standardiser:
 
     @classmethod
     def of(cls, table: Tensor) -> Self:  # (S, N, ...)
-        """Read off mean and standard deviation over the rows; a constant column is only shifted."""
-        mean = table.mean(dim=1, keepdim=True)
-        sd = table.std(dim=1, correction=0, keepdim=True)
+        """Read off mean and standard deviation over the rows; a constant column is only shifted.
+
+        Seed by seed: threads share out the rows of a lone column, but not those of several.
+        """
+        mean = torch.stack([rows.mean(dim=0, keepdim=True) for rows in table])
+        sd = torch.stack([rows.std(dim=0, correction=0, keepdim=True) for rows in table])
         return cls(mean, sd.where(sd > 0, 1.0))
 
     @classmethod

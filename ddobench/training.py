@@ -1,4 +1,7 @@
-"""The training loop of stacked networks: every seed with its own minibatches, as if alone."""
+"""The training loop of stacked networks: every seed with its own minibatches, as if alone.
+
+On one machine and with one number of threads as if alone to the bit: see `products`.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

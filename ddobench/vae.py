@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from math import log as ln
 from math import pi
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -39,6 +39,8 @@ COLLAPSED = 0.5  # share of dimensions in use below which a warning is due
 @dataclass(kw_only=True)
 class VAE(Latent):
     """Codes from the encoder, designs from the decoder; trained once for each seed of a task."""
+
+    version: ClassVar[int] = 2
 
     dim: int
     training: Training
@@ -70,10 +72,8 @@ class VAE(Latent):
         kept = [memory.recall("vae", key, seed) for seed in rng.seeds]
         missing = [i for i, arrays in enumerate(kept) if arrays is None]
         if missing:
-            # A lone seed is trained twice: single matrix products take another kernel.
-            picked = missing if len(missing) > 1 else missing * 2
-            streams = Streams([rng.seeds[i] for i in picked], rng.name)
-            for i, arrays, failure in self._train(self._x[picked], picked, streams):
+            streams = Streams([rng.seeds[i] for i in missing], rng.name)
+            for i, arrays, failure in self._train(self._x[missing], missing, streams):
                 kept[i] = arrays
                 if failure:
                     self._failures[i] = failure
@@ -115,7 +115,7 @@ class VAE(Latent):
         error = (
             torch.stack(
                 [
-                    (decoder.forward(codes) - rows).square().mean(dim=(1, 2)) * rows.shape[1]
+                    (decoder.forward(codes) - rows).square().mean(dim=2).sum(dim=1)
                     for codes, rows in zip(
                         torch.split(mean, ROWS_AT_ONCE, dim=1),
                         torch.split(self._x, ROWS_AT_ONCE, dim=1),
@@ -167,7 +167,7 @@ class VAE(Latent):
             rng=rng.child("minibatches"),
             what="vae",
         )
-        for row, i in enumerate(dict.fromkeys(positions)):
+        for row, i in enumerate(positions):
             arrays = {**_pack(encoder, "encoder", row), **_pack(decoder, "decoder", row)}
             arrays["losses"] = history.losses[:, row].numpy()
             yield i, arrays, history.failures.get(row)
@@ -233,9 +233,8 @@ class BoundStep:
         to_code = self._decoder.backward_to_input(
             residual.mul_(1 / (self.variance * rows)), weights=True
         )  # (S, B, e)
-        # No fused multiply-adds: they round the end of a tensor, and so the last seed, differently.
-        to_mean = to_code + mean * (beta / rows)
-        to_log_variance = to_code * step + (sd * sd - 1) * (beta / rows)
+        to_mean = to_code.add(mean, alpha=beta / rows)
+        to_log_variance = (sd * sd - 1).mul_(beta / rows).addcmul_(to_code, step)
         self._encoder.backward(torch.cat([to_mean, to_log_variance.mul_(0.5)], dim=2))
         return loss
 
@@ -257,10 +256,13 @@ class BoundStep:
     def _bound(
         self, mean: Tensor, sd: Tensor, log_variance: Tensor, residual: Tensor, beta: float
     ) -> Tensor:
-        """Return the negative bound, (S,), from sums over rows: entry by entry takes too long."""
+        """Return the negative bound, (S,), from sums over rows: entry by entry takes too long.
+
+        The sum of log variances goes in two steps: threads would share out a lone seed's.
+        """
         rows, d = residual.shape[1:]
         missed = _sum_of_squares(residual) / self.variance + rows * d * ln(2 * pi * self.variance)
-        excess = _sum_of_squares(mean) + _sum_of_squares(sd) - log_variance.sum(dim=(1, 2))
+        excess = _sum_of_squares(mean) + _sum_of_squares(sd) - log_variance.sum(dim=2).sum(dim=1)
         divergence = excess - mean[0].numel()
         return (missed + beta * divergence) / (2 * rows)
 
@@ -276,8 +278,8 @@ def _divergence(mean: Tensor, sd: Tensor, log_variance: Tensor) -> Tensor:  # (S
 
 
 def _deviation(log_variance: Tensor) -> Tensor:  # (S, B, e) -> (S, B, e)
-    """Return the standard deviation; by seed, since kernels round the end of a tensor apart."""
-    return torch.stack([row.exp() for row in log_variance / 2])
+    """Return the standard deviation."""
+    return (log_variance / 2).exp_()
 
 
 def _active(mean: Tensor) -> Tensor:  # (S, N, e) -> (S,)

@@ -14,6 +14,8 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 from hypothesis import settings  # noqa: E402 - the numeric libraries read the above on import
 
+import ddobench  # noqa: E402, F401 - sets the mode of MKL's products before the first of them
+
 if TYPE_CHECKING:
     from tests.synthetic_stores import Fill
 

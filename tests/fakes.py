@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from ddobench.contracts import Dataset, Description, Method, Problem, Proposal, Space, Task
+from ddobench.products import multiply
 from ddobench.specification import Specification, digest
 from ddobench.streams import Streams
 
@@ -52,22 +53,22 @@ class Climb(Method):
     def fit(self, data: Dataset, rng: Streams) -> None:
         """Fit a linear function of random features of each seed."""
         self._features = rng.child("features").normal(data.space.d, 64)  # (S, d, 64)
-        hidden = (data.x.float() @ self._features).relu()
-        self._weights = hidden.mT @ data.y.float()[..., None] / data.n  # (S, 64, 1)
+        hidden = multiply(data.x.float(), self._features).relu()
+        self._weights = multiply(hidden.mT, data.y.float()[..., None]) / data.n  # (S, 64, 1)
 
     def propose(self, starts: Tensor, rng: Streams) -> Iterator[Proposal]:
         """Yield the starts and every step from there."""
         x = starts.float()
         yield Proposal(x)
         for _ in range(self.steps):
-            active = (x @ self._features > 0).float()  # (S, K, 64)
-            slope = (active * self._weights.mT) @ self._features.mT
+            active = (multiply(x, self._features) > 0).float()  # (S, K, 64)
+            slope = multiply(active * self._weights.mT, self._features.mT)
             x = x + self.rate * slope + 0.01 * rng.normal(*x.shape[1:])
             yield Proposal(x)
 
     def predict(self, x: Tensor) -> Tensor:
         """Return the fitted function."""
-        return ((x @ self._features).relu() @ self._weights).squeeze(-1)
+        return multiply(multiply(x, self._features).relu(), self._weights).squeeze(-1)
 
 
 def target(kind: type) -> str:

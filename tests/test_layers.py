@@ -10,7 +10,7 @@ ROOT = Path(__file__).parent.parent
 # Each harness module stands on the ones in earlier rows only.
 LAYERS = [
     {
-        *("bca", "errors", "files", "graphs", "records", "regression"),
+        *("bca", "determinism", "errors", "files", "graphs", "products", "records", "regression"),
         *("elimination", "scoring", "statistics"),
     },
     {"streams", "seeds", "provenance", "progress", "registry", "devices", "memory"},

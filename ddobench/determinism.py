@@ -1,0 +1,59 @@
+"""What makes a seed's bits independent of its companions: the mode of MKL's matrix products.
+
+On some CPUs (seen on AMD) Intel's MKL rounds a float32 product by the address of its operands
+modulo 16 bytes, so that what a seed computes depends on its place in a stack. Any value of the
+environment variable MKL_CBWR ends that; `AUTO` costs nothing that can be measured, stricter ones
+do. MKL reads the variable at its first product, so it is set when `ddobench` is imported; worker
+processes inherit it, or import `ddobench` themselves before they compute.
+
+A build of PyTorch without MKL (ARM, another BLAS) knows no such mode: there, results are the same
+to the bit for the same stack of seeds, and beside other companions up to rounding.
+"""
+
+import os
+import sys
+import warnings
+from pathlib import Path
+
+VARIABLE = "MKL_CBWR"
+DEFAULT = "AUTO"
+TOO_LATE = "too late"
+_OFF = 1  # MKL's own code for "no mode is in force"
+_BRANCH = 1  # what of the mode to ask for
+
+
+def request_stable_products() -> None:
+    """Set the mode unless the user has, and say so once if MKL has been at work before."""
+    os.environ.setdefault(VARIABLE, DEFAULT)
+    if "torch" in sys.modules and products_mode() == TOO_LATE:
+        warnings.warn(
+            "PyTorch multiplied matrices before ddobench was imported, so a seed's result may "
+            "depend on the seeds beside it in the last digits; import ddobench first, or set "
+            f"{VARIABLE}={DEFAULT} before Python starts",
+            stacklevel=3,
+        )
+
+
+def products_mode() -> str:
+    """Return the mode that MKL's products are in, `too late`, or `` where there is no MKL.
+
+    Asking counts as first use: MKL reads the variable now if it has not before.
+    """
+    import torch
+
+    if not torch.backends.mkl.is_available():
+        return ""
+    return TOO_LATE if _mode_code() == _OFF else os.environ.get(VARIABLE, "")
+
+
+def _mode_code() -> int | None:
+    """Ask the MKL inside PyTorch; None where it does not answer."""
+    import ctypes
+
+    import torch
+
+    libraries = sorted((Path(torch.__file__).parent / "lib").glob("*torch_cpu.*"))
+    try:
+        return int(ctypes.CDLL(str(libraries[0])).mkl_serv_cbwr_get(_BRANCH))
+    except (IndexError, OSError, AttributeError):
+        return None
