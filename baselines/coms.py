@@ -39,6 +39,7 @@ from ddobench.training import Training
 class COMs(Method):
     """Fit an MLP that does not overestimate what its own ascent finds, then climb it."""
 
+    name: ClassVar[str] = "coms"
     version: ClassVar[int] = 2
     seeds_at_once: ClassVar[int | None] = 10
 

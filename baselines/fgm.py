@@ -45,6 +45,7 @@ from ddobench.training import History, Training, squared_error
 class FGM(Method):
     """Encode, find the graph, fit a network over its cliques, climb it, decode."""
 
+    name: ClassVar[str] = "fgm"
     version: ClassVar[int] = 2
     seeds_at_once: ClassVar[int | None] = 5
 

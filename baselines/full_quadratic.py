@@ -11,6 +11,7 @@ Its row: python -m ddobench -m method=full_quadratic task=quadratic seed=0-49
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -41,6 +42,8 @@ class Quadric:
 @dataclass(kw_only=True)
 class FullQuadratic(Method):
     """Fit every pair of bits, then climb by single flips."""
+
+    name: ClassVar[str] = "full_quadratic"
 
     ridge: float = 0.0
 

@@ -41,6 +41,7 @@ AGGREGATES = ("mean", "min", "lcb")
 class GA(Method):
     """Fit an MLP (or an ensemble), then climb it."""
 
+    name: ClassVar[str] = "ga"
     version: ClassVar[int] = 2
     seeds_at_once: ClassVar[int | None] = 10
 

@@ -8,6 +8,7 @@ Its row: python -m ddobench -m method=linear task=chain d=41 seed=0-9
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -24,6 +25,8 @@ from ddobench.streams import Streams
 @dataclass(kw_only=True)
 class Linear(Method):
     """Fit a hyperplane, then climb it."""
+
+    name: ClassVar[str] = "linear"
 
     ascent: Ascent
     ridge: float = 1.0

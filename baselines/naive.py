@@ -6,6 +6,7 @@ Its row: python -m ddobench -m method=naive task=quadratic seed=0-49
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 from torch import Tensor
 
@@ -16,6 +17,8 @@ from ddobench.streams import Streams
 @dataclass(kw_only=True)
 class Naive(Method):
     """Propose the visible design with the largest visible value."""
+
+    name: ClassVar[str] = "naive"
 
     def fit(self, data: Dataset, rng: Streams) -> None:  # noqa: ARG002 - nothing is drawn
         """Remember the best row."""

@@ -8,6 +8,7 @@ Its row: python -m ddobench -m method=random task=chain d=41 seed=0-9
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 from torch import Tensor
 
@@ -18,6 +19,8 @@ from ddobench.streams import Streams
 @dataclass(kw_only=True)
 class Random(Method):
     """Propose the random visible designs that all methods start from."""
+
+    name: ClassVar[str] = "random"
 
     def fit(self, data: Dataset, rng: Streams) -> None:
         """Learn nothing."""

@@ -34,6 +34,7 @@ from ddobench.training import Training
 class RWR(Method):
     """Fit an MLP, then move a Gaussian around each start towards what the MLP values."""
 
+    name: ClassVar[str] = "rwr"
     version: ClassVar[int] = 2
     seeds_at_once: ClassVar[int | None] = 10
 

@@ -10,6 +10,7 @@ Its row: python -m ddobench -m method=vae_ga task=chain d=41 seed=0-9
 """
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from ddobench.baselines.fgm import FGM
 from ddobench.contracts import Dataset
@@ -19,6 +20,8 @@ from ddobench.discovery import Complete, Discovery
 @dataclass(kw_only=True)
 class VAEGA(FGM):
     """FGM with all edges."""
+
+    name: ClassVar[str] = "vae_ga"
 
     graph: Discovery = field(init=False, default_factory=Complete)
     ridge: float = field(init=False, default=0.0)

@@ -48,9 +48,7 @@ def differences(one: Record, other: Record) -> list[str]:
     pairs = {name: (curve, other.curves[name]) for name, curve in one.curves.items()}
     for name in ("values", "designs", "predictions"):
         pairs[name] = getattr(one, name), getattr(other, name)
-    differing = [
-        name for name, (a, b) in pairs.items() if not np.array_equal(a, b, equal_nan=True)
-    ]
+    differing = [name for name, (a, b) in pairs.items() if not np.array_equal(a, b, equal_nan=True)]
     try:
         np.testing.assert_equal(one.diagnostics, other.diagnostics)
     except AssertionError:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, MutableMapping
 from dataclasses import dataclass
 from math import sqrt
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -27,6 +28,8 @@ class Ledge:
 @dataclass(kw_only=True)
 class Ascent:
     """How designs climb an objective in standardised (or latent) coordinates."""
+
+    name: ClassVar[str] = "ascent"
 
     steps: int = 50
     rate: float = 0.05

@@ -18,6 +18,7 @@ from ddobench.streams import Streams
 class Axes(ABC):
     """A way to choose axes; its fields are its hyper-parameters."""
 
+    name: ClassVar[str] = ""  # in digests; every class declares its own
     version: ClassVar[int] = 1  # bump when the numbers of an unchanged config change
 
     @abstractmethod
@@ -32,6 +33,8 @@ class Axes(ABC):
 class Identity(Axes):
     """The axes of the latent itself."""
 
+    name: ClassVar[str] = "identity"
+
     def find(self, z: Tensor, y: Tensor, rng: Streams) -> None:
         """Leave the codes as they are."""
 
@@ -39,6 +42,8 @@ class Identity(Axes):
 @dataclass(kw_only=True)
 class Random(Axes):
     """Axes drawn uniformly, to tell what the latent's own axes are worth."""
+
+    name: ClassVar[str] = "random"
 
     def find(self, z: Tensor, y: Tensor, rng: Streams) -> Tensor:  # noqa: ARG002 - blind to data
         """Draw a rotation for each seed."""

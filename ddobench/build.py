@@ -10,7 +10,9 @@ from hydra.utils import get_class, instantiate
 
 from ddobench.contracts import Method, Task
 from ddobench.errors import UsageError
+from ddobench.identity import name_of, version_of
 
+TARGET = "_target_"  # where the code of a class lives
 CARD = "card"  # label, colour and summary: for people, never part of a result
 
 
@@ -30,12 +32,17 @@ def build_method(config: Mapping[str, Any]) -> Method:
     return method
 
 
-def versions(config: Any) -> dict[str, int]:
-    """Return the `version` of every class that a resolved configuration names."""
-    return {
-        node["_target_"]: getattr(load_class(node["_target_"], key), "version", 1)
-        for key, node in _targets(config, "")
-    }
+def name_classes(config: Any, key: str = "") -> Any:
+    """Return a configuration with the name and version of every class in place of its address."""
+    if isinstance(config, Mapping):
+        named = {name: name_classes(value, f"{key}.{name}") for name, value in config.items()}
+        if TARGET in config:
+            kind = load_class(named.pop(TARGET), key.strip("."))
+            named |= {"_name_": name_of(kind), "_version_": version_of(kind)}
+        return named
+    if isinstance(config, list | tuple):
+        return [name_classes(value, f"{key}[{index}]") for index, value in enumerate(config)]
+    return config
 
 
 def load_class(target: str, key: str) -> type:

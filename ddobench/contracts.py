@@ -16,6 +16,7 @@ from torch import Tensor
 
 from ddobench.errors import UsageError, check_whole
 from ddobench.graphs import Graph
+from ddobench.identity import declared_name
 from ddobench.memory import Memory
 from ddobench.streams import Stream, Streams
 
@@ -150,6 +151,7 @@ class Description:
 class Task(ABC):
     """A family of problems; its fields are its knobs, a seed picks the instance."""
 
+    name: ClassVar[str] = ""  # in digests; every class declares its own
     version: ClassVar[int] = 1  # bump when the numbers of an unchanged config change
     regret_unit: ClassVar[Literal["sd", "raw"]] = "sd"
 
@@ -166,7 +168,8 @@ class Task(ABC):
 
     def streams(self, seeds: Sequence[int]) -> Streams:
         """Return the data streams, named by the task alone so that all methods share them."""
-        return Streams(seeds, f"task/{type(self).__name__}")
+        name = declared_name(type(self)) or type(self).__name__
+        return Streams(seeds, f"task/{name}")
 
     @abstractmethod
     def describe(self) -> Description:
@@ -199,6 +202,7 @@ class Insight:
 class Method(ABC):
     """A way to propose designs from a table; its fields are its hyper-parameters."""
 
+    name: ClassVar[str] = ""  # in digests; every class declares its own
     version: ClassVar[int] = 1  # bump when the numbers of an unchanged config change
     seeds_at_once: ClassVar[int | None] = None  # the most seeds worth stacking; None: all of them
 

@@ -64,6 +64,7 @@ class Discovered:
 class Discovery(ABC):
     """A way to come by a graph; its fields are its hyper-parameters."""
 
+    name: ClassVar[str] = ""  # in digests; every class declares its own
     version: ClassVar[int] = 1  # bump when the numbers of an unchanged config change
     privileges: ClassVar[frozenset[Privilege]] = frozenset()
 
@@ -104,6 +105,8 @@ CORRECTIONS: dict[str, Callable[[Matrix], Matrix]] = {
 class Stein(Discovery):
     """Edges where the pseudo-Hessian differs significantly from zero."""
 
+    name: ClassVar[str] = "stein"
+
     alpha: float = 0.05
     correction: str = "none"
     most_cliques: int = 200
@@ -135,6 +138,8 @@ class Stein(Discovery):
 class Permuted(Stein):
     """The discovered graph with its nodes shuffled: the same shape, the wrong variables."""
 
+    name: ClassVar[str] = "permuted"
+
     def discover(self, clues: Clues) -> list[Discovered]:
         """Discover, then shuffle the nodes of each seed."""
         return [
@@ -150,6 +155,8 @@ class Online(Stein):
     The graph is empty at first. The threshold takes M = the size of a minibatch, although the
     average rests on many more rows: edges are rare.
     """
+
+    name: ClassVar[str] = "online"
 
     momentum: float = 0.99
     every: float = 0.25
@@ -196,6 +203,8 @@ class RunningAverage:
 class Empty(Discovery):
     """No edges: a sum of functions of one variable each."""
 
+    name: ClassVar[str] = "empty"
+
     def discover(self, clues: Clues) -> list[Discovered]:
         """Return isolated nodes."""
         return [Discovered(Graph.from_edges(clues.z.shape[2], []))] * len(clues.z)
@@ -204,6 +213,8 @@ class Empty(Discovery):
 @dataclass(kw_only=True)
 class Complete(Discovery):
     """All edges: one clique, an ordinary network."""
+
+    name: ClassVar[str] = "complete"
 
     def discover(self, clues: Clues) -> list[Discovered]:
         """Return one clique of all nodes."""
@@ -215,6 +226,7 @@ class Complete(Discovery):
 class Known(Discovery):
     """The true graph, which means something only where the codes are the true coordinates."""
 
+    name: ClassVar[str] = "true"
     privileges: ClassVar[frozenset[Privilege]] = frozenset({"graph"})
 
     def discover(self, clues: Clues) -> list[Discovered]:

@@ -45,6 +45,7 @@ class Codes:
 class Latent(ABC):
     """A way to encode designs; its fields are its hyper-parameters."""
 
+    name: ClassVar[str] = ""  # in digests; every class declares its own
     version: ClassVar[int] = 1  # bump when the numbers of an unchanged config change
     privileges: ClassVar[frozenset[Privilege]] = frozenset()
 
@@ -77,6 +78,8 @@ class Latent(ABC):
 class Identity(Latent):
     """The designs themselves, each variable standardised."""
 
+    name: ClassVar[str] = "identity"
+
     def fit(self, data: Dataset, rng: Streams, memory: Memory) -> None:  # noqa: ARG002
         """Read off means and standard deviations."""
         self._scale = Standardiser.of(data.x)
@@ -94,6 +97,7 @@ class Identity(Latent):
 class Oracle(Latent):
     """The hidden coordinates of the task: what the best of all latents would find."""
 
+    name: ClassVar[str] = "oracle"
     privileges: ClassVar[frozenset[Privilege]] = frozenset({"hidden"})
 
     def fit(self, data: Dataset, rng: Streams, memory: Memory) -> None:  # noqa: ARG002
@@ -119,6 +123,8 @@ class Oracle(Latent):
 @dataclass(kw_only=True)
 class PCA(Latent):
     """Principal components of the standardised designs, each scaled to variance one."""
+
+    name: ClassVar[str] = "pca"
 
     dim: int | None = None
 
@@ -151,6 +157,8 @@ class Scores(Latent):
     Undoes any monotone map of single variables. Decoding interpolates between visible values, so
     that no variable leaves the range of the data.
     """
+
+    name: ClassVar[str] = "scores"
 
     dim: int | None = None
 

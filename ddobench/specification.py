@@ -10,7 +10,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from ddobench.build import CARD, build_method, build_task, versions
+from ddobench.build import CARD, build_method, build_task, name_classes
 from ddobench.contracts import Method, Task
 from ddobench.errors import UsageError, check_one_of, check_whole
 
@@ -83,9 +83,8 @@ def specify(cfg: DictConfig, choices: Mapping[str, Any]) -> Specification:
 
 
 def digest(config: Mapping[str, Any]) -> str:
-    """Name a resolved configuration together with the versions of the classes in it."""
-    content = {"config": _canonical(config), "versions": versions(config)}
-    text = json.dumps(content, sort_keys=True, allow_nan=True)
+    """Name a resolved configuration: parameters, and the names and versions of its classes."""
+    text = json.dumps(name_classes(_canonical(config)), sort_keys=True, allow_nan=True)
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 

@@ -5,6 +5,7 @@ On one machine and with one number of threads as if alone to the bit: see `produ
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -44,6 +45,8 @@ class History:
 @dataclass(kw_only=True)
 class Training:
     """How stacked networks are trained; a seed's result never depends on its companions."""
+
+    name: ClassVar[str] = "training"
 
     steps: int = 1000
     batch: int = 128

@@ -40,6 +40,7 @@ COLLAPSED = 0.5  # share of dimensions in use below which a warning is due
 class VAE(Latent):
     """Codes from the encoder, designs from the decoder; trained once for each seed of a task."""
 
+    name: ClassVar[str] = "vae"
     version: ClassVar[int] = 2
 
     dim: int

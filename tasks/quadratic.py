@@ -41,6 +41,7 @@ def cycle_value(x: Tensor, signs: Tensor) -> Tensor:  # (S, K, d), (S, d) -> (S,
 class Quadratic(Task):
     """Uniform binary designs on a cycle of interacting neighbours."""
 
+    name: ClassVar[str] = "Quadratic"
     regret_unit: ClassVar[Literal["sd", "raw"]] = "raw"
 
     signs: str = "ones"

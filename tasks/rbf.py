@@ -10,6 +10,7 @@ The optimum is exact, with a certificate: see `ddobench.peaks`.
 
 from dataclasses import dataclass
 from math import ceil, inf
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -75,6 +76,8 @@ class RBFProblem(Problem):
 @dataclass(frozen=True, kw_only=True)
 class RBF(Task):
     """Designs drawn from a Gaussian base; y is a weighted sum of one bump per clique."""
+
+    name: ClassVar[str] = "RBF"
 
     family: str = "chain"
     clique_size: int | None = None
@@ -201,6 +204,8 @@ class RBF(Task):
 @dataclass(frozen=True, kw_only=True)
 class Toy3D(RBF):
     """Two bumps on a path of three variables: small enough to look at."""
+
+    name: ClassVar[str] = "Toy3D"
 
     family: str = "path"
     map: str = "orthogonal"

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import pytest
 from torch import Tensor
 
-from ddobench.build import build_method, build_task, versions
+from ddobench.build import build_method, build_task, name_classes
 from ddobench.contracts import Dataset, Method, Proposal
 from ddobench.errors import UsageError
 from ddobench.streams import Streams
@@ -19,6 +19,7 @@ from tests.fakes import Climb, Sum, target
 class Part:
     """A building block inside a method."""
 
+    name: ClassVar[str] = "part"
     version: ClassVar[int] = 3
 
     size: int = 1
@@ -29,6 +30,7 @@ class Part:
 class Assembled(Method):
     """A method with one parameter of every kind."""
 
+    name: ClassVar[str] = "assembled"
     version: ClassVar[int] = 7
 
     count: int
@@ -152,7 +154,15 @@ def test_a_bug_in_a_class_is_not_taken_for_a_wrong_request() -> None:
     assert not isinstance(raised.value, UsageError)
 
 
-def test_versions_are_those_of_every_class_however_deep() -> None:
+def test_every_class_however_deep_is_named_and_nothing_says_where_it_lives() -> None:
     part = {"_target_": target(Part)}
     config = {"task": TASK, "method": config_of(part=part, sizes=[part]), "budget": {"top": 1}}
-    assert versions(config) == {target(Sum): 1, target(Assembled): 7, target(Part): 3}
+    named_part = {"_name_": "part", "_version_": 3}
+    assert name_classes(config) == {
+        "task": {"d": 3, "n": 10, "_name_": target(Sum), "_version_": 1},
+        "method": {
+            "count": 1, "part": named_part, "sizes": [named_part],
+            "_name_": "assembled", "_version_": 7,
+        },
+        "budget": {"top": 1},
+    }  # fmt: skip

@@ -10,7 +10,17 @@ ROOT = Path(__file__).parent.parent
 # Each harness module stands on the ones in earlier rows only.
 LAYERS = [
     {
-        *("bca", "determinism", "errors", "files", "graphs", "products", "records", "regression"),
+        *(
+            "bca",
+            "determinism",
+            "errors",
+            "files",
+            "graphs",
+            "identity",
+            "products",
+            "records",
+            "regression",
+        ),
         *("elimination", "scoring", "statistics"),
     },
     {"streams", "seeds", "provenance", "progress", "registry", "devices", "memory"},
