@@ -27,6 +27,7 @@ class Linear(Method):
     """Fit a hyperplane, then climb it."""
 
     name: ClassVar[str] = "linear"
+    version: ClassVar[int] = 2
 
     ascent: Ascent
     ridge: float = 1.0
