@@ -6,7 +6,6 @@ non-linear model is worth. No paper; the ridge is ours.
 Its row: python -m ddobench -m method=linear task=chain d=41 seed=0-9
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -14,55 +13,41 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ddobench.ascent import Ascent
-from ddobench.contracts import Dataset, Method, Proposal
 from ddobench.errors import UsageError
 from ddobench.regression import least_squares
-from ddobench.standardisation import Standardiser
 from ddobench.streams import Streams
+from ddobench.surrogates import Lessons, Model, Surrogate
 
 
 @dataclass(kw_only=True)
-class Linear(Method):
-    """Fit a hyperplane, then climb it."""
+class Linear(Surrogate):
+    """A hyperplane of the coordinates, by ridge regression."""
 
     name: ClassVar[str] = "linear"
-    version: ClassVar[int] = 2
 
-    ascent: Ascent
     ridge: float = 1.0
 
     def __post_init__(self) -> None:
         if self.ridge < 0:
-            raise UsageError(f"method.ridge must be 0 or more, got {self.ridge}")
-        self._failures: dict[int, str] = {}
+            raise UsageError(f"surrogate.ridge must be 0 or more, got {self.ridge}")
 
-    def declines(self, data: Dataset) -> str | None:
-        """Decline designs without a gradient."""
-        return "linear climbs continuous designs only" if data.space.categorical else None
-
-    def fit(self, data: Dataset, rng: Streams) -> None:  # noqa: ARG002 - nothing is drawn
+    def fit(self, lessons: Lessons, rng: Streams) -> "Hyperplane":  # noqa: ARG002 - nothing is drawn
         """Solve for the slopes of each seed."""
-        self._x_scale, self._y_scale = Standardiser.of(data.x), Standardiser.of(data.y)
-        z, y = self._x_scale.apply(data.x).numpy(), self._y_scale.apply(data.y).numpy()
-        slopes = [least_squares(*table, self.ridge) for table in zip(z, y, strict=True)]
-        self._slopes = torch.from_numpy(np.stack(slopes))[:, None, :]  # (S, 1, d)
+        tables = zip(lessons.chart.z.numpy(), lessons.y.numpy(), strict=True)
+        slopes = np.stack([least_squares(z, y, self.ridge) for z, y in tables])
+        return Hyperplane(torch.from_numpy(slopes)[:, None, :].to(lessons.device))
 
-    def propose(self, starts: Tensor, rng: Streams) -> Iterator[Proposal]:  # noqa: ARG002
-        """Climb from the starts."""
-        z = self._x_scale.apply(starts)
-        for ledge in self.ascent.climb(z, self._value_and_gradient, self._failures):
-            yield Proposal(
-                self._x_scale.undo(ledge.x), self._y_scale.undo(ledge.value), ledge.iteration
-            )
 
-    def predict(self, x: Tensor) -> Tensor:  # (S, K, d) -> (S, K)
+class Hyperplane(Model):
+    """The slopes of each seed, (S, 1, e)."""
+
+    def __init__(self, slopes: Tensor) -> None:
+        self.slopes = slopes
+
+    def value(self, z: Tensor) -> Tensor:  # (S, K, e) -> (S, K)
         """Return the height of the hyperplane."""
-        return self._y_scale.undo(self._value_and_gradient(self._x_scale.apply(x))[0])
+        return (z * self.slopes).sum(dim=-1)
 
-    def failures(self) -> dict[int, str]:
-        """Return the seeds whose ascent broke down."""
-        return self._failures
-
-    def _value_and_gradient(self, z: Tensor) -> tuple[Tensor, Tensor]:  # (S, K, d)
-        return (z * self._slopes).sum(dim=-1), self._slopes.expand_as(z)
+    def value_and_gradient(self, z: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the height at z (S, K, e), (S, K), and the slopes everywhere."""
+        return self.value(z), self.slopes.expand_as(z)

@@ -18,10 +18,14 @@ from pathlib import Path
 
 import torch
 
-from ddobench.ascent import Ascent
-from ddobench.baselines.ga import GA
+from ddobench.axes import Identity as PlainAxes
+from ddobench.discovery import Complete
+from ddobench.latents import Identity
+from ddobench.pipeline import Pipeline
 from ddobench.provenance import describe_machine
+from ddobench.search import Ascent
 from ddobench.streams import Streams
+from ddobench.surrogates import MLP
 from ddobench.tasks.rbf import RBF
 from ddobench.training import Training
 
@@ -50,7 +54,10 @@ def measure_processes(width: int, seeds: int, steps: int) -> tuple[float, float]
 def measure_batch(width: int, seeds: int, steps: int) -> float:
     """Return the CPU seconds of training all seeds together, as the method does it."""
     data = RBF(d=41, n=2000, family="chain", map="orthogonal").problem(range(seeds)).data
-    method = GA(training=Training(steps=steps), ascent=Ascent(), width=width, device="cpu")
+    method = Pipeline(
+        latent=Identity(), axes=PlainAxes(), graph=Complete(), search=Ascent(), device="cpu",
+        surrogate=MLP(training=Training(steps=steps), width=width),
+    )  # fmt: skip
     began = time.process_time()
     method.fit(data, Streams(range(seeds), "method"))
     return time.process_time() - began
@@ -62,7 +69,7 @@ def measure_command(seeds: int, steps: int) -> float:
     with tempfile.TemporaryDirectory() as folder:
         command = [
             sys.executable, "-m", "ddobench", "method=ga", "task=chain", "d=41", "n=2000",
-            f"method.training.steps={steps}", "device=cpu", f"results_dir={folder}",
+            f"surrogate.training.steps={steps}", "device=cpu", f"results_dir={folder}",
             "-m", f"seed=0-{seeds - 1}",
         ]  # fmt: skip
         subprocess.run(command, capture_output=True, check=True, env=ONE_THREAD)

@@ -58,7 +58,7 @@ def differences(one: Record, other: Record) -> list[str]:
 
 def compare_stacks(rows: int, batch: int) -> bool:
     """Run every stack, print what differs, and tell whether nothing does."""
-    words = [f"method.training.batch={batch}", f"latent.training.batch={batch}"]
+    words = [f"surrogate.training.batch={batch}", f"latent.training.batch={batch}"]
     spec = specification(rows, *words)
     reference: Record | None = None
     met = True

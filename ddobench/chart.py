@@ -1,6 +1,7 @@
 """A chart: designs as coordinates in which a graph is sought and climbed, and back.
 
-Coordinates are the codes of a latent, each standardised over the visible designs, then rotated.
+Coordinates are the codes of a latent, each standardised over the visible designs unless they are
+already, then rotated.
 """
 
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ class Chart:
         """Chart the visible designs x (S, N, d) with standardised values y (S, N)."""
         codes = latent.encode(x)
         sample = codes.sample(rng.child("codes"))
-        scale = Standardiser.of(sample)
+        scale = Standardiser.none(sample) if latent.standardised else Standardiser.of(sample)
         z = scale.apply(sample)
         rotation = axes.find(z, y, rng.child("axes"))
         visible = Codes(

@@ -40,10 +40,20 @@ def _no_key(match: re.Match[str], config_name: str) -> str:
     if key in keys:
         return f"{key} takes one name, or several with -m, as in {key}=a,b; --help lists them"
     group, dot, _ = key.partition(".")
+    if renamed := _new_spelling(key):
+        return f"there is no key {key!r} any more; write {renamed}"
     if dot:
         known = [f"{group}.{name}" for name in registry.parameters(group)]
         return f"there is no key {key!r}{_suggest(key, known)}; --cfg job lists those there are"
     return f"there is no key {key!r}{_suggest(key, keys)}; the keys are {', '.join(keys)}"
+
+
+def _new_spelling(key: str) -> str | None:
+    """Return what replaced a parameter of a method that belongs to one of its parts now."""
+    for old, new in _MOVED.items():
+        if key == old or key.startswith(f"{old}."):
+            return new + key.removeprefix(old)
+    return None
 
 
 def _no_file(match: re.Match[str], _: str) -> str:
@@ -66,6 +76,23 @@ def _suggest(word: str, known: Sequence[str]) -> str:
     near = get_close_matches(word, [name for name in known if name != word], n=1)
     return f" (did you mean {near[0]!r}?)" if near else ""
 
+
+# Where the parameters of a method went when methods became line-ups of parts.
+_MOVED = {
+    "method.ascent": "search",
+    "method.training": "surrogate.training",
+    **{
+        f"method.{name}": f"surrogate.{name}"
+        for name in (
+            "width", "depth", "ensemble", "aggregate", "kappa", "alpha", "alpha_rate", "limit",
+            "negative_steps", "negative_rate",
+        )
+    },
+    **{
+        f"method.{name}": f"search.{name}"
+        for name in ("steps", "rate", "root_d", "temperature", "normalise", "record_every")
+    },
+}  # fmt: skip
 
 _PATTERNS = (
     (

@@ -41,7 +41,7 @@ def products_mode() -> str:
     """
     import torch
 
-    if not torch.backends.mkl.is_available():
+    if not torch.backends.mkl.is_available():  # type: ignore[no-untyped-call]
         return ""
     return TOO_LATE if _mode_code() == _OFF else os.environ.get(VARIABLE, "")
 

@@ -22,11 +22,13 @@ GROUPS = {
     "Latents": "latent",
     "Axes": "axes",
     "Graphs": "graph",
+    "Surrogates": "surrogate",
+    "Searches": "search",
     "Experiments": "experiment",
 }
 KEYS = {
     "task, method, experiment": "one of those above",
-    "latent, axes, graph": "stages of fgm and vae_ga, one of those above",
+    "latent, axes, graph, surrogate, search": "the parts of a method, one of those above",
     "d, n": "design dimensions and visible rows; each task brings its default",
     "seed": "7, 0-49 or 0-9,20-24",
     "budget": "full, small or tiny: training steps and numbers of designs",
@@ -35,7 +37,7 @@ KEYS = {
     "seeds_per_job": "how many seeds are stacked into one job of a sweep (50)",
     "plan": "true: say what a sweep would run, and stop",
     "task.KEY, method.KEY": "any parameter of the task or the method; --cfg job lists them",
-    "latent.KEY, graph.KEY": "any parameter of such a stage",
+    "latent.KEY, search.KEY": "any parameter of such a part",
 }
 OPTIONS = {
     "-m": "sweep: every key may have several values; what is stored already is skipped",

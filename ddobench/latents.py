@@ -48,6 +48,7 @@ class Latent(ABC):
     name: ClassVar[str] = ""  # in digests; every class declares its own
     version: ClassVar[int] = 1  # bump when the numbers of an unchanged config change
     privileges: ClassVar[frozenset[Privilege]] = frozenset()
+    standardised: ClassVar[bool] = False  # whether visible codes have mean 0 and deviation 1
 
     @abstractmethod
     def fit(self, data: Dataset, rng: Streams, memory: Memory) -> None:
@@ -79,6 +80,7 @@ class Identity(Latent):
     """The designs themselves, each variable standardised."""
 
     name: ClassVar[str] = "identity"
+    standardised: ClassVar[bool] = True
 
     def fit(self, data: Dataset, rng: Streams, memory: Memory) -> None:  # noqa: ARG002
         """Read off means and standard deviations."""

@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 ENTRY_POINTS = "ddobench.conf"
+PARTS = ("latent", "axes", "graph", "surrogate", "search")  # groups that make up a method
 _CONFIG_DIR = "DDOBENCH_CONFIG_DIR"  # inherited by the worker processes of a sweep
 
 
@@ -44,18 +45,38 @@ def entries(group: str) -> list[Entry]:
 
 
 def read_choice(group: str, choice: str) -> dict[str, Any]:
-    """Return the group's own part of an option's file as written, empty if there is no file."""
-    for root in _roots():
-        file = root.joinpath(group, f"{choice}.yaml")
-        if file.is_file():
-            return _own_part(group, file)
-    return {}
+    """Return the group's own part of an option's file as written, empty if there is no file.
+
+    What the file takes from other groups into itself (`/training@training: adam`) is filled in.
+    """
+    file = _find(group, choice)
+    if file is None:
+        return {}
+    own = _own_part(group, file)
+    for item in own.pop("defaults", []):
+        for source, taken in item.items() if isinstance(item, dict) else ():
+            other, at, key = source.removeprefix("/").partition("@")
+            if at:
+                own[key] = {**read_choice(other, taken), **own.get(key, {})}
+    return own
+
+
+def line_up(method: str) -> dict[str, str]:
+    """Return the part of each group that a method's file chooses."""
+    file = _find("method", method)
+    items = _read(file).get("defaults", []) if file else []
+    chosen = [pair for item in items if isinstance(item, dict) for pair in item.items()]
+    return {
+        group.removeprefix("override /"): str(choice)
+        for group, choice in chosen
+        if group.removeprefix("override /") in PARTS
+    }
 
 
 def parameters(group: str) -> list[str]:
     """List every parameter that any option of a group has."""
     names = {name for entry in entries(group) for name in read_choice(group, entry.name)}
-    return sorted(names - {"_target_", "card", "defaults"})
+    return sorted(names - {"_target_", "card", *PARTS})
 
 
 def top_keys(config_name: str) -> list[str]:
@@ -93,6 +114,12 @@ def _roots() -> Iterator[Traversable]:
     yield resources.files("ddobench.conf")
     for package in announced().values():
         yield resources.files(package)
+
+
+def _find(group: str, choice: str) -> Traversable | None:
+    """Return the file of an option, a plug-in's before ours."""
+    files = (root.joinpath(group, f"{choice}.yaml") for root in _roots())
+    return next((file for file in files if file.is_file()), None)
 
 
 def _entry(name: str, group: str, file: Traversable) -> Entry:

@@ -13,6 +13,7 @@ from omegaconf.errors import OmegaConfBaseException
 from ddobench.build import CARD, build_method, build_task, name_classes
 from ddobench.contracts import Method, Task
 from ddobench.errors import UsageError, check_one_of, check_whole
+from ddobench.registry import PARTS, line_up, read_choice, usual_choices
 
 _IRRELEVANT = (CARD, "device")  # keys that never change a result
 
@@ -60,7 +61,7 @@ def specify(cfg: DictConfig, choices: Mapping[str, Any]) -> Specification:
     for key in ("designs", "top"):
         check_whole(f"budget.{key}", config["budget"].get(key), 1)
     task, method = str(choices["task"]), str(choices["method"])
-    stages = _stages(choices)
+    stages = {name: str(choices[name]) for name in PARTS if name in config["method"]}
     return Specification(
         task=task,
         method=method,
@@ -73,7 +74,7 @@ def specify(cfg: DictConfig, choices: Mapping[str, Any]) -> Specification:
         task_variant=" ".join(_departures(config["task"], _written(cfg, "task", task))),
         method_variant=" ".join(
             [
-                *_stage_variant(cfg, config["method"], stages),
+                *_stage_variant(cfg, config["method"], stages, _usual_parts(method)),
                 *_departures(config["method"], _written(cfg, "method", method)),
             ]
         ),
@@ -111,23 +112,12 @@ def _canonical(value: Any) -> Any:
     return value
 
 
-def _stages(choices: Mapping[str, Any]) -> dict[str, str]:
-    """Return the options taken of the groups that the method's file refers to by name."""
-    written = _read("method", str(choices["method"]))
-    return {
-        name: str(choices[name])
-        for name, value in written.items()
-        if name in choices and value == f"${{{name}}}"
-    }
-
-
 def _stage_variant(
-    cfg: DictConfig, method: Mapping[str, Any], stages: Mapping[str, str]
+    cfg: DictConfig, method: Mapping[str, Any], stages: Mapping[str, str], usual: Mapping[str, str]
 ) -> Iterator[str]:
-    """Spell the stages of a method that are not the usual ones."""
-    usual = _usual_choices()
+    """Spell the parts of a method that are not the usual ones."""
     for name, choice in stages.items():
-        if choice != usual[name]:
+        if choice != usual.get(name):
             yield f"{name}={choice}"
         if isinstance(method[name], Mapping):
             yield from _departures(method[name], _written(cfg, name, choice), f"{name}.")
@@ -159,13 +149,10 @@ def _plain(node: DictConfig) -> dict[Any, Any]:
 
 @cache
 def _read(group: str, choice: str) -> dict[str, Any]:
-    from ddobench.registry import read_choice
-
     return read_choice(group, choice)
 
 
 @cache
-def _usual_choices() -> dict[str, str]:
-    from ddobench.registry import usual_choices
-
-    return usual_choices("run")
+def _usual_parts(method: str) -> dict[str, str]:
+    """Return the parts of a method unless told otherwise."""
+    return {**usual_choices("run"), **line_up(method)}

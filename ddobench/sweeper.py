@@ -29,7 +29,7 @@ DEFAULT_RESULTS = "results/runs"
 if TYPE_CHECKING:
     from ddobench.execution import Outcome
     from ddobench.specification import Specification
-    from ddobench.store import Store
+    from ddobench.store import Place, Store
 
 
 @dataclass(frozen=True)
@@ -130,11 +130,13 @@ class SeedSweeper(BasicSweeper):
 
     def _points(self, arguments: list[str], store: "Store") -> list[Point]:
         """Compose and check every point before anything is launched; equal ones count once."""
-        points: dict[tuple[str, tuple[int, ...]], Point] = {}
+        from ddobench.execution import place_of
+
+        points: dict[tuple[Place, tuple[int, ...]], Point] = {}
         for case in self.cases:
             words = [f"{key}={value}" for key, value in case.items()]
             for point in self._product([*self._parse_config(), *words, *arguments], store):
-                points.setdefault((point.spec.digest, point.seeds), point)
+                points.setdefault((place_of(store, point.spec), point.seeds), point)
         return list(points.values())
 
     def _product(self, words: list[str], store: "Store") -> list[Point]:

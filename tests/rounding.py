@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 multiply = torch.bmm  # the real one
-MKL = torch.backends.mkl.is_available()
+MKL = bool(torch.backends.mkl.is_available())  # type: ignore[no-untyped-call]
 without_mkl = pytest.mark.skipif(MKL, reason="what holds without MKL; this build has it")
 needs_mkl = pytest.mark.skipif(
     not MKL, reason="bits beside other companions are promised only where PyTorch has MKL"

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from ddobench.ascent import Ascent, Ledge
 from ddobench.errors import UsageError
+from ddobench.search import Ascent, Ledge
 from ddobench.streams import Streams
 
 
@@ -111,10 +111,10 @@ def test_a_seed_climbs_the_same_beside_any_companions(optimiser: str) -> None:
 @pytest.mark.parametrize(
     ("settings", "complaint"),
     [
-        ({"steps": 0}, "ascent.steps must be a whole number of at least 1"),
-        ({"record_every": 0}, "ascent.record_every must be a whole number"),
-        ({"rate": 0.0}, "ascent.rate must be positive"),
-        ({"optimiser": "lion"}, "ascent.optimiser must be one of gradient, adam"),
+        ({"steps": 0}, "search.steps must be a whole number of at least 1"),
+        ({"record_every": 0}, "search.record_every must be a whole number"),
+        ({"rate": 0.0}, "search.rate must be positive"),
+        ({"optimiser": "lion"}, "search.optimiser must be one of gradient, adam"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(

@@ -6,13 +6,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from ddobench.ascent import Ascent
-from ddobench.baselines.coms import COMs, ConservativeStep
+from ddobench.baselines.coms import Conservative, ConservativeStep
 from ddobench.contracts import Dataset, Space
 from ddobench.errors import UsageError
 from ddobench.networks import StackedMLP
 from ddobench.streams import Streams
 from ddobench.training import Training
+from tests.lineups import coms
 
 SEEDS, ROWS, D, STEPS, RATE = [4, 9], 6, 3, 5, 0.2
 CPU = torch.device("cpu")
@@ -140,9 +140,7 @@ def test_a_seed_steps_the_same_beside_any_companions() -> None:
 def test_alpha_and_gap_are_reported_over_training() -> None:
     x = Streams(SEEDS, "test/x").normal(50, D, dtype=torch.float64)
     data = Dataset(x=x, y=x.sum(dim=2), space=Space(D))
-    method = COMs(
-        training=Training(steps=8, batch=16), ascent=Ascent(steps=2), width=8, negative_steps=2
-    )
+    method = coms(training=Training(steps=8, batch=16))
     method.fit(data, Streams(SEEDS, "method"))
     for report in method.diagnostics():
         assert len(report["alpha"]) == len(report["gap"]) == 8
@@ -151,5 +149,5 @@ def test_alpha_and_gap_are_reported_over_training() -> None:
 
 
 def test_a_multiplier_that_has_no_logarithm_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"method\.alpha must be positive"):
-        COMs(training=Training(), ascent=Ascent(), alpha=0.0)
+    with pytest.raises(UsageError, match=r"surrogate\.alpha must be positive"):
+        Conservative(training=Training(), alpha=0.0)

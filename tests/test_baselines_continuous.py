@@ -7,29 +7,22 @@ import pytest
 import torch
 from torch import Tensor
 
-from ddobench.ascent import Ascent
-from ddobench.baselines.coms import COMs
-from ddobench.baselines.ga import GA
-from ddobench.baselines.linear import Linear
 from ddobench.baselines.naive import Naive
 from ddobench.baselines.random import Random
-from ddobench.baselines.rwr import RWR
 from ddobench.contracts import Dataset, Method, Proposal, Space
 from ddobench.errors import UsageError
 from ddobench.streams import Streams
-from ddobench.training import Training
+from ddobench.surrogates import MLP, NetworkModel
+from tests.lineups import QUICK, coms, ga, linear, rwr
 
 ROWS, DESIGNS, D = 120, 20, 4
-QUICK = Training(steps=80, batch=32, rate=3e-3)
 
 METHODS: dict[str, Callable[[], Method]] = {
-    "ga": lambda: GA(training=QUICK, ascent=Ascent(steps=6), width=16),
-    "ga_ensemble": lambda: GA(
-        training=QUICK, ascent=Ascent(steps=6), width=16, ensemble=3, aggregate="lcb"
-    ),
-    "coms": lambda: COMs(training=QUICK, ascent=Ascent(steps=6), width=16, negative_steps=3),
-    "rwr": lambda: RWR(training=QUICK, width=16, steps=6),
-    "linear": lambda: Linear(ascent=Ascent(steps=6)),
+    "ga": ga,
+    "ga_ensemble": lambda: ga(ensemble=3, aggregate="lcb"),
+    "coms": coms,
+    "rwr": rwr,
+    "linear": linear,
     "naive": Naive,
     "random": Random,
 }
@@ -152,7 +145,7 @@ def test_linear_finds_the_slopes_of_a_hyperplane() -> None:
     x = Streams(seeds, "test/x").normal(ROWS, D, dtype=torch.float64)
     slopes = torch.tensor([1.0, -2.0, 0.0, 5.0], dtype=torch.float64)
     data = Dataset(x=x, y=3 + x @ slopes, space=Space(D))
-    method = Linear(ascent=Ascent(steps=2), ridge=0.0)
+    method = linear(steps=2, ridge=0.0)
     proposals = run(method, seeds, data)
     for proposal in proposals:
         torch.testing.assert_close(proposal.predicted, 3 + proposal.designs @ slopes)
@@ -164,24 +157,24 @@ def test_linear_finds_the_slopes_of_a_hyperplane() -> None:
 
 
 def test_the_first_member_of_an_ensemble_is_the_lone_network() -> None:
-    alone, many = METHODS["ga"](), METHODS["ga_ensemble"]()
-    assert isinstance(alone, GA)
-    assert isinstance(many, GA)
+    alone, many = ga(), ga(ensemble=3)
     run(alone, [1, 2])
     run(many, [1, 2])
-    (lone,), members = alone._surrogate.members, many._surrogate.members
-    assert torch.equal(lone.flat, members[0].flat)
-    assert not torch.equal(members[0].flat, members[1].flat)
+    assert isinstance(alone._model, NetworkModel)
+    assert isinstance(many._model, NetworkModel)
+    (lone,), members = alone._model.members, many._model.members
+    assert torch.equal(lone.network.flat, members[0].network.flat)
+    assert not torch.equal(members[0].network.flat, members[1].network.flat)
 
 
 @pytest.mark.parametrize(
     ("settings", "complaint"),
     [
-        ({"ensemble": 0}, "method.ensemble must be a whole number of at least 1"),
-        ({"width": 0}, "method.width must be a whole number of at least 1"),
-        ({"aggregate": "median"}, "method.aggregate must be one of mean, min, lcb"),
+        ({"ensemble": 0}, "surrogate.ensemble must be a whole number of at least 1"),
+        ({"width": 0}, "surrogate.width must be a whole number of at least 1"),
+        ({"aggregate": "median"}, "surrogate.aggregate must be one of mean, min, lcb"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(settings: dict[str, Any], complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint):
-        GA(training=QUICK, ascent=Ascent(), **settings)
+        MLP(training=QUICK, **settings)

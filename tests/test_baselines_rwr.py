@@ -7,15 +7,17 @@ from torch.distributions import Normal
 from ddobench.baselines.rwr import RWR
 from ddobench.contracts import Dataset, Space
 from ddobench.errors import UsageError
+from ddobench.pipeline import Pipeline
+from ddobench.standardisation import Standardiser
 from ddobench.streams import Streams
 from ddobench.training import Training
+from tests.lineups import rwr
 
 SEEDS, D = [1, 2], 3
 
 
-def make_rwr(**settings: float | bool) -> RWR:
-    training = Training(steps=20, batch=16, rate=3e-3)
-    return RWR(training=training, width=8, **settings)  # type: ignore[arg-type]
+def make_rwr(**settings: float | bool) -> Pipeline:
+    return rwr(training=Training(steps=20, batch=16, rate=3e-3), width=8, **settings)
 
 
 def make_data() -> Dataset:
@@ -26,12 +28,12 @@ def make_data() -> Dataset:
 def test_weights_are_exponential_within_their_limits() -> None:
     value = torch.tensor([[-9.0, 0.0, 0.05, 9.0]])
     expected = torch.tensor([[1e-6, 1.0, torch.e, 1e3]])
-    torch.testing.assert_close(make_rwr().weights(value), expected)
+    torch.testing.assert_close(RWR().weights(value), expected)
 
 
 def test_normalised_weights_give_the_best_sample_of_each_seed_weight_1() -> None:
     value = torch.tensor([[-9.0, 3.0, 2.95], [100.0, 7.0, 100.05]])
-    weights = make_rwr(normalise=True).weights(value)
+    weights = RWR(normalise=True).weights(value)
     expected = torch.tensor([[1e-6, 1.0, 1 / torch.e], [1 / torch.e, 1e-6, 1.0]])
     torch.testing.assert_close(weights, expected, rtol=1e-3, atol=0)
 
@@ -42,14 +44,14 @@ def test_an_iteration_ascends_the_weighted_log_likelihood() -> None:
     starts = data.x[:, :5]
     ours = [p.designs for p in method.propose(starts, Streams(SEEDS, "method/propose"))]
 
-    scale = method._surrogate.table.x_scale
+    scale = Standardiser.of(data.x)
     mean = scale.apply(starts).requires_grad_()
     log_sd = torch.zeros_like(mean, requires_grad=True)
     optimiser = torch.optim.Adam([mean, log_sd], lr=0.05 * D**0.5)
     noise = Streams(SEEDS, "method/propose").child("noise")
     for expected in ours[1:]:
         sample = (mean + log_sd.exp() * noise.normal(5, D)).detach()
-        weight = method._surrogate.value(sample).exp().clamp(1e-6, 1e3)
+        weight = method._model.value(sample).exp().clamp(1e-6, 1e3)
         likelihood = Normal(mean, log_sd.exp()).log_prob(sample).sum(dim=-1)  # type: ignore[no-untyped-call]
         optimiser.zero_grad()
         (-(weight * likelihood).mean(dim=1).sum()).backward()
@@ -65,5 +67,5 @@ def test_means_are_proposed_every_nth_iteration_and_at_the_end() -> None:
 
 
 def test_a_temperature_of_zero_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"method\.temperature must be positive"):
+    with pytest.raises(UsageError, match=r"search\.temperature must be positive"):
         make_rwr(temperature=0.0)

@@ -1,5 +1,7 @@
 """Charts: standardised, rotated coordinates and the way back."""
 
+from typing import ClassVar
+
 import torch
 
 from ddobench.axes import Identity as PlainAxes
@@ -21,6 +23,8 @@ def make_data() -> Dataset:
 
 class Blurred(Identity):
     """Codes with a known uncertainty."""
+
+    standardised: ClassVar[bool] = False
 
     def encode(self, x: torch.Tensor) -> Codes:
         mean = super().encode(x).mean

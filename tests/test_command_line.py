@@ -186,15 +186,32 @@ def test_an_experiment_brings_its_own_sweep_and_can_be_cut_down(ddobench: Caller
     assert set(runs["d"]) == {4, 6}
 
 
-def test_stages_sweep_like_any_key_and_equal_points_count_once(ddobench: Caller) -> None:
+def test_two_methods_that_come_to_the_same_are_both_stored(ddobench: Caller) -> None:
+    words = ["task=chain", "d=5", "n=40", "budget=tiny", "method=ga,vae_ga", "latent=vae"]
+    code, out, err = ddobench(*words, "-m", "seed=0-1")
+    assert code == 0, err
+    assert out.startswith("4 runs finished")
+    runs = load(ddobench.results)
+    assert runs.groupby("seed")["final_model"].nunique().tolist() == [1, 1]
+    assert runs["digest"].nunique() == 1
+
+
+def test_equal_points_of_a_sweep_count_once(ddobench: Caller) -> None:
+    code, out, err = ddobench("method=naive", "latent=vae,pca", "d=5", "n=20", "-m", "seed=0-1")
+    assert code == 0, err
+    assert out.startswith("2 runs finished")
+
+
+def test_parts_sweep_like_any_key(ddobench: Caller) -> None:
     words = ["task=rbf", "d=5", "n=40", "budget=tiny", "method=ga,fgm", "latent=identity"]
     code, out, err = ddobench(*words, "graph=true,stein", "-m", "seed=0-1")
     assert code == 0, err
-    assert out.startswith("6 runs finished")
+    assert out.startswith("6 runs finished, 2 declined")
     runs = load(ddobench.results).drop_duplicates(["method", "graph"])
     found = runs.set_index(["method", "method_variant"])["privileges"].to_dict()
     assert found == {
-        ("ga", ""): "",
+        ("ga", "graph=stein"): "",
+        ("ga", "graph=true"): "graph",
         ("fgm", "latent=identity"): "",
         ("fgm", "latent=identity graph=true"): "graph",
     }
@@ -205,8 +222,8 @@ def test_an_experiment_may_be_a_union_of_sweeps(ddobench: Caller) -> None:
     words = ["experiment=known_graph", "d=5", "n=40", "budget=tiny", "seed=0", "-m"]
     _, plan, err = ddobench(*words, "plan=true")
     assert plan.splitlines() == [
-        "ga on rbf d=5 n=40 ascent.steps=20: 1 of 1 seeds to run",
-        "fgm on rbf d=5 n=40 latent=identity graph=true ascent.steps=20: 1 of 1 seeds to run",
+        "ga on rbf d=5 n=40 search.steps=20: 1 of 1 seeds to run",
+        "fgm on rbf d=5 n=40 latent=identity graph=true search.steps=20: 1 of 1 seeds to run",
         "2 of 2 runs to do; plan=true runs nothing",
     ], err
     code, _, err = ddobench(*words)

@@ -38,7 +38,7 @@ def assert_same(one: Record, other: Record) -> None:
         {name: value for name, value in record.row.items() if not name.startswith("seconds")}
         for record in (one, other)
     ]
-    np.testing.assert_equal(*timeless)
+    np.testing.assert_equal(timeless[0], timeless[1])
     np.testing.assert_equal(one.diagnostics, other.diagnostics)
 
 

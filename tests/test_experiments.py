@@ -9,7 +9,7 @@ from ddobench import cli
 
 CONTROLS = (
     "", "graph=permuted", "graph=empty", "graph=complete", "axes=random", "latent=scores",
-    "ascent.prior=0.03", "ascent.prior=0.1",
+    "search.prior=0.03", "search.prior=0.1",
     "latent=oracle graph=true", "latent=oracle", "latent=oracle graph=permuted",
     "latent=oracle graph=empty",
 )  # fmt: skip
@@ -44,7 +44,7 @@ class Plan:
 
 def test_known_graph_sets_true_cliques_against_an_ordinary_network(plan: Plan) -> None:
     assert plan("known_graph") == [
-        f"{method} on rbf d={d} n=5000 {variant}ascent.steps=200: 10 of 10 seeds to run"
+        f"{method} on rbf d={d} n=5000 {variant}search.steps=200: 10 of 10 seeds to run"
         for method, variant in (("ga", ""), ("fgm", "latent=identity graph=true "))
         for d in (21, 41)
     ]
@@ -56,7 +56,7 @@ def test_controls_change_one_thing_at_a_time(plan: Plan) -> None:
     for variant in CONTROLS:
         name = f"fgm on chain d=41 n=2000 {variant}".strip()
         assert f"{name}: 5 of 5 seeds to run" in lines
-    for variant in ("", "ascent.prior=0.03", "ascent.prior=0.1"):
+    for variant in ("", "search.prior=0.03", "search.prior=0.1"):
         name = f"vae_ga on chain d=41 n=2000 {variant}".strip()
         assert f"{name}: 5 of 5 seeds to run" in lines
 

@@ -11,17 +11,17 @@ from hydra import compose, initialize_config_module
 
 from ddobench import plugins, registry
 from ddobench.baselines.fgm import FGM
-from ddobench.baselines.vae_ga import VAEGA
 from ddobench.contracts import Dataset, Method, Privileged, Space
-from ddobench.discovery import Complete
 from ddobench.errors import UsageError
 from ddobench.execution import execute, place_of, run_seeds
 from ddobench.graphs import Graph
+from ddobench.pipeline import Pipeline
 from ddobench.records import Record
 from ddobench.specification import Specification, specify
 from ddobench.store import Store, read_record
 
-SMALL = ("task=chain", "d=7", "n=60", "budget=tiny", "device=cpu", "method.width=16")
+SMALL = ("task=chain", "d=7", "n=60", "budget=tiny", "device=cpu")
+NARROW = "surrogate.width=16"
 OPTIONS = {
     group: [entry.name for entry in registry.entries(group)]
     for group in ("latent", "axes", "graph")
@@ -33,7 +33,9 @@ COMBINATIONS = list(itertools.product(*OPTIONS.values()))
 def specification(*overrides: str) -> Specification:
     plugins.register()
     with initialize_config_module(config_module="ddobench.conf", version_base="1.3"):
-        cfg = compose("run", overrides=[*SMALL, *overrides], return_hydra_config=True)
+        learned = not {"method=naive", "surrogate=linear"} & {*overrides}
+        words = [*SMALL, *([NARROW] if learned else []), *overrides]
+        cfg = compose("run", overrides=words, return_hydra_config=True)
     return specify(cfg, cfg.hydra.runtime.choices)
 
 
@@ -74,10 +76,11 @@ def test_any_combination_of_stages_runs_and_tells_what_it_is(
         assert 0 <= record.diagnostics["round_trip_valid"] <= 1
         judged = latent == "oracle" and axes == "identity"
         assert ("graph_recovery" in record.diagnostics) == judged
-    assert spec.stages == {"latent": latent, "axes": axes, "graph": graph}
+    chosen_parts = {"latent": latent, "axes": axes, "graph": graph}
+    assert spec.stages == {**chosen_parts, "surrogate": "cliques", "search": "ascent"}
     words = spec.method_variant.split()
     for name, choice, usual in zip(
-        spec.stages, (latent, axes, graph), ("vae", "identity", "stein"), strict=True
+        chosen_parts, (latent, axes, graph), ("vae", "identity", "stein"), strict=True
     ):
         assert (f"{name}={choice}" in words) == (choice != usual)
 
@@ -87,7 +90,7 @@ def test_any_combination_of_stages_runs_and_tells_what_it_is(
     [
         ("latent=scores", "graph=permuted"),
         ("latent=pca", "axes=random", "graph=online"),
-        ("latent=oracle", "graph='true'", "method.ensemble=2"),
+        ("latent=oracle", "graph='true'", "surrogate.ensemble=2"),
     ],
     ids=" ".join,
 )
@@ -99,25 +102,62 @@ def test_a_seed_does_not_depend_on_its_companions_in_other_stages_too(
     assert_same(run("method=fgm", *stages, seeds=(3, 8))[0], alone)
 
 
-def test_fgm_with_a_complete_graph_is_vae_ga() -> None:
+def test_fgm_with_a_complete_graph_is_vae_ga_up_to_rounding() -> None:
     for one, other in zip(run("method=fgm", "graph=complete"), run("method=vae_ga"), strict=True):
-        assert_same(one, other)
-
-
-def test_a_graph_matters_to_fgm_and_not_to_vae_ga() -> None:
-    digests = {specification("method=fgm", f"graph={name}").digest for name in ("stein", "empty")}
-    assert len(digests) == 2
-    assert specification("method=vae_ga", "graph=empty").digest == (
-        specification("method=vae_ga").digest
-    )
-    assert specification("method=vae_ga", "graph=empty").method_variant == "width=16"
+        assert np.allclose(one.designs, other.designs, rtol=1e-3, atol=1e-3)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
-    "stage", ["latent=scores", "axes=random", "graph=empty", "graph.alpha=0.1"]
+    ("one", "other"),
+    [
+        (("method=ga", "latent=vae"), ("method=vae_ga",)),
+        (("method=vae_ga", "latent=identity"), ("method=ga",)),
+        (("method=ga", "search=rwr"), ("method=rwr",)),
+        (("method=rwr", "surrogate=conservative", "search=ascent"), ("method=coms",)),
+    ],
+    ids=["ga on a vae", "vae_ga on designs", "ga with rwr", "coms put together"],
 )
-def test_a_method_without_stages_is_the_same_whatever_is_chosen(stage: str) -> None:
-    assert specification("method=ga", stage) == specification("method=ga")
+def test_a_method_is_its_line_up(one: tuple[str, ...], other: tuple[str, ...]) -> None:
+    assert specification(*one).digest == specification(*other).digest
+    for ours, theirs in zip(run(*one), run(*other), strict=True):
+        assert_same(ours, theirs)
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        ("method=coms", "latent=scores", "search.prior=0.1"),
+        ("method=fgm", "surrogate=mlp"),
+        ("method=rwr", "latent=vae"),
+        ("method=ga", "surrogate=linear", "latent=scores", "axes=random"),
+        ("method=fgm", "surrogate=conservative", "search=rwr"),
+    ],
+    ids=" ".join,
+)
+def test_parts_of_different_methods_work_together(overrides: tuple[str, ...]) -> None:
+    for record in run(*overrides):
+        assert record.row["status"] == "ok", record.row["reason"]
+        assert np.isfinite(record.row["final_model"])
+
+
+def test_a_graph_that_cannot_matter_is_not_asked_for() -> None:
+    records = run("method=ga", "graph='true'")
+    assert {record.row["status"] for record in records} == {"declined"}
+    assert records[0].row["reason"].startswith("graph=true tells this surrogate nothing")
+
+
+@pytest.mark.parametrize("part", ["latent=scores", "axes=random", "search.prior=0.1"])
+def test_a_method_without_parts_is_the_same_whatever_is_chosen(part: str) -> None:
+    assert specification("method=naive", part) == specification("method=naive")
+
+
+def test_what_is_typed_wins_over_the_experiment_and_that_over_the_method() -> None:
+    assert specification("method=ga").stages["latent"] == "identity"
+    assert specification("method=ga", "latent=pca").stages["latent"] == "pca"
+    with_experiment = specification("experiment=known_graph", "method=ga")
+    assert with_experiment.config["method"]["search"]["steps"] == 20
+    typed = specification("experiment=known_graph", "method=ga", "search.steps=3")
+    assert typed.config["method"]["search"]["steps"] == 3
 
 
 def test_a_repeated_latent_is_recalled_with_the_same_result(tmp_path: Path) -> None:
@@ -142,7 +182,7 @@ def test_the_known_graph_beats_an_ordinary_network_where_it_matters() -> None:
     seeds = (0, 1)
     wanted = (
         "task=rbf", "d=21", "n=1500", "latent=identity", "budget.training=0.3", "budget.ascent=1",
-        "budget.designs=32", "budget.top=32", "method.width=64", "method.training.rate=3e-3",
+        "budget.designs=32", "budget.top=32", "surrogate.width=64", "surrogate.training.rate=3e-3",
     )  # fmt: skip
     known = run("method=fgm", "graph='true'", *wanted, seeds=seeds)
     plain = run("method=vae_ga", *wanted, seeds=seeds)
@@ -204,26 +244,18 @@ def test_it_asks_for_what_its_stages_need_and_declines_where_there_is_none() -> 
     bits = Dataset(x, y, Space(3, (2, 2, 2)))
     assert plain.privileges(bits.space) == {"graph"}
     assert plain.declines(bits) == "fgm needs a known graph, and this task has none"
-    assert built("method=vae_ga").declines(bits) == "vae_ga climbs continuous designs only"
+    assert built("method=vae_ga").declines(bits) == "gradients climb continuous designs only"
 
 
-def test_vae_ga_has_no_graph_to_choose() -> None:
-    method = built("method=vae_ga")
-    assert isinstance(method, VAEGA)
-    assert method.graph == Complete()
-    with pytest.raises(UsageError, match="method has no parameter 'graph'"):
-        built("method=vae_ga", "+method.graph=empty")
-
-
-def test_a_stage_given_as_a_word_is_refused_with_the_right_spelling() -> None:
-    with pytest.raises(UsageError, match=r"^method.graph must be a stage, got 'empty'; write gra"):
+def test_a_part_given_as_a_word_is_refused_with_the_right_spelling() -> None:
+    with pytest.raises(UsageError, match=r"^method.graph must be a part, got 'empty'; write gra"):
         built("method.graph=empty")
 
 
 def test_the_online_graph_ends_as_the_last_one_it_found() -> None:
     spec = specification(
         "method=fgm", "task=rbf", "latent=identity", "graph=online", "graph.alpha=0.5", "n=500",
-        "graph.momentum=0.5", "method.training.steps=40",
+        "graph.momentum=0.5", "surrogate.training.steps=40",
     )  # fmt: skip
     record = run_seeds(spec, *spec.build(), (0, 1), base={})[0]
     assert record.diagnostics["pseudo_hessian"] is not None
@@ -240,6 +272,6 @@ def test_a_latent_that_diverged_fails_its_seeds_with_its_own_reason() -> None:
 
 def test_the_method_is_algorithm_1_line_by_line() -> None:
     source = Path(__file__).parent.parent.joinpath("baselines", "fgm.py").read_text()
-    positions = [source.index(f"# Line {line}:") for line in range(1, 7)]
+    positions = [source.index(f"    Line {line}: ") for line in range(1, 7)]
     assert positions == sorted(positions)
-    assert issubclass(VAEGA, FGM)
+    assert issubclass(FGM, Pipeline)

@@ -137,10 +137,10 @@ def test_ten_thousand_runs_with_curves_stay_small_and_quick() -> None:
         ["task=chain", "method=fgm", "d=11", "n=2000"],
         ["task=quadratic", "method=fgm", "d=4", "n=100", "task.noise=1.0", "method.ridge=1.0"],
         ["task=chain", "method=fgm", "d=11", "n=200", "latent=scores", "graph=complete"],
-        ["task=chain", "method=fgm", "d=11", "n=200", "method.ascent.prior=0.1", "latent.dim=5"],
+        ["task=chain", "method=fgm", "d=11", "n=200", "search.prior=0.1", "latent.dim=5"],
         ["task=rbf", "method=fgm", "d=5", "n=200", "latent=identity", "graph='true'"],
         ["task=rbf", "method=ga", "d=5", "n=200", "budget.designs=128"],
-        ["task=rbf", "method=ga", "d=5", "n=200", "budget=tiny", "method.ascent.steps=7"],
+        ["task=rbf", "method=ga", "d=5", "n=200", "budget=tiny", "search.steps=7"],
     ],
 )
 def test_the_command_of_a_run_composes_the_very_same_configuration(words: list[str]) -> None:

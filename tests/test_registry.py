@@ -88,7 +88,7 @@ def test_methods_have_different_labels() -> None:
 def test_the_top_keys_of_a_run_are_those_a_user_types() -> None:
     assert set(registry.top_keys("run")) == {
         "method", "task", "d", "n", "seed", "results_dir", "device", "seeds_per_job", "budget",
-        "experiment", "plan", "latent", "axes", "graph",
+        "experiment", "plan", *registry.PARTS,
     }  # fmt: skip
 
 
@@ -162,3 +162,20 @@ def test_asking_the_registry_imports_neither_tasks_nor_methods(
     for group in ("task", "method", "experiment"):
         assert registry.entries(group)
     assert loaded() == []
+
+
+def test_the_parts_of_a_method_are_those_of_the_pipeline() -> None:
+    from ddobench.pipeline import PARTS
+
+    assert tuple(PARTS) == registry.PARTS
+    assert registry.line_up("coms") == {
+        "latent": "identity", "axes": "identity", "graph": "complete",
+        "surrogate": "conservative", "search": "ascent",
+    }  # fmt: skip
+    assert registry.line_up("naive") == {}
+
+
+def test_a_file_is_read_with_what_it_takes_from_other_groups() -> None:
+    told = registry.read_choice("surrogate", "conservative")
+    assert told["training"]["rate"] == 3e-4
+    assert told["training"]["batch"] == 128

@@ -138,9 +138,9 @@ def test_a_departure_from_the_defaults_is_spelled() -> None:
         (("latent=scores", "graph='true'"), "latent=scores graph=true"),
         (("graph=permuted", "axes=random"), "axes=random graph=permuted"),
         (("graph.alpha=0.01",), "graph.alpha=0.01"),
-        (("latent.training.steps=7", "latent.beta=2"), "latent.beta=2 latent.training.steps=7"),
-        (("graph=stein", "method.ascent.prior=0.1"), "ascent.prior=0.1"),
-        (("method.training.steps=7", "budget=tiny"), "training.steps=7"),
+        (("latent.training.steps=7", "latent.beta=2"), "latent.training.steps=7 latent.beta=2"),
+        (("graph=stein", "search.prior=0.1"), "search.prior=0.1"),
+        (("surrogate.training.steps=7", "budget=tiny"), "surrogate.training.steps=7"),
         (("budget=tiny", "device=cpu"), ""),
     ],
 )
@@ -150,9 +150,12 @@ def test_stages_and_what_lies_deeper_are_spelled(overrides: tuple[str, ...], var
 
 def test_the_stages_of_a_method_are_told() -> None:
     spec = composed("method=fgm", "latent=pca")
-    assert spec.stages == {"latent": "pca", "axes": "identity", "graph": "stein"}
-    assert composed("method=vae_ga").stages == {"latent": "vae", "axes": "identity"}
-    assert composed("method=ga", "latent=pca").stages == {}
+    assert spec.stages == {
+        "latent": "pca", "axes": "identity", "graph": "stein", "surrogate": "cliques",
+        "search": "ascent",
+    }  # fmt: skip
+    assert composed("method=ga", "latent=pca").stages["latent"] == "pca"
+    assert composed("method=naive", "latent=pca").stages == {}
 
 
 def test_writing_out_a_default_is_no_departure() -> None:

@@ -1,5 +1,7 @@
 """Surrogates: what an ensemble believes, in which units, and how its fit is judged."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -11,8 +13,9 @@ from ddobench.networks import StackedMLP
 from ddobench.streams import Streams
 from ddobench.surrogates import (
     Aggregate,
-    Surrogate,
-    Table,
+    FitStep,
+    Member,
+    NetworkModel,
     explained,
     lower_bound,
     mean_value,
@@ -20,6 +23,7 @@ from ddobench.surrogates import (
     rank_correlation,
     thin,
 )
+from tests.lineups import ga
 
 CPU = torch.device("cpu")
 AGGREGATES = [mean_value, min_value, lower_bound(0.7)]
@@ -30,9 +34,12 @@ def make_data(seeds: list[int]) -> Dataset:
     return Dataset(x=x, y=100 + 10 * x.sum(dim=2), space=Space(3))
 
 
-def make_surrogate(members: int, aggregate: Aggregate | None = None) -> Surrogate:
+def make_model(members: int, aggregate: Aggregate = mean_value) -> NetworkModel:
+    """Return an ensemble that was never trained."""
     stacks = [StackedMLP((3, 8, 1), Streams([1, 2], f"test/{e}"), CPU) for e in range(members)]
-    return Surrogate(Table.of(make_data([1, 2]), CPU), stacks, aggregate)
+    untrained: Any = None
+    told = [Member(stack, FitStep(stack), untrained) for stack in stacks]
+    return NetworkModel(told, aggregate, untrained, untrained)
 
 
 def make_values() -> Tensor:  # (E, S, K)
@@ -72,9 +79,10 @@ def test_slopes_of_an_aggregate_equal_autograd(aggregate: Aggregate) -> None:
 
 @pytest.mark.parametrize("aggregate", AGGREGATES)
 def test_the_gradient_of_a_surrogate_equals_autograd(aggregate: Aggregate) -> None:
-    surrogate = make_surrogate(3, aggregate)
+    surrogate = make_model(3, aggregate)
     z = Streams([1, 2], "test/z").normal(7, 3).requires_grad_()
-    expected, _ = aggregate(torch.stack([member(z)[..., 0] for member in surrogate.members]))
+    outputs = [member.network(z)[..., 0] for member in surrogate.members]
+    expected, _ = aggregate(torch.stack(outputs))
     (slope,) = torch.autograd.grad(expected.sum(), z)
     value, gradient = surrogate.value_and_gradient(z.detach())
     torch.testing.assert_close(value, expected.detach())
@@ -82,27 +90,26 @@ def test_the_gradient_of_a_surrogate_equals_autograd(aggregate: Aggregate) -> No
     torch.testing.assert_close(surrogate.value(z.detach()), expected.detach())
 
 
-def test_predictions_are_in_the_units_of_the_table() -> None:
-    data, surrogate = make_data([1, 2]), make_surrogate(1)
+def test_predictions_are_in_the_units_of_the_table_and_of_each_seed() -> None:
+    data, method = make_data([1, 2]), ga()
+    data.x[1] += 1000.0
+    method.fit(data, Streams([1, 2], "method"))
+    assert isinstance(method._model, NetworkModel)
     z = (data.x - data.x.mean(dim=1, keepdim=True)) / data.x.std(dim=1, correction=0, keepdim=True)
     mean, sd = data.y.mean(dim=1, keepdim=True), data.y.std(dim=1, correction=0, keepdim=True)
-    expected = mean + sd * surrogate.members[0](z.float())[..., 0].detach().double()
-    torch.testing.assert_close(surrogate.predict(data.x), expected)
+    network = method._model.members[0].network
+    expected = mean + sd * network(z.float())[..., 0].detach().double()
+    torch.testing.assert_close(method.predict(data.x), expected, rtol=1e-4, atol=1e-3)
+    lessons = method._model.lessons
+    torch.testing.assert_close(lessons.means().mean(dim=1), torch.zeros(2, 3), rtol=0, atol=1e-5)
+    torch.testing.assert_close(lessons.values().std(dim=1, correction=0), torch.ones(2))
+    assert lessons.means().dtype == lessons.values().dtype == torch.float32
 
 
 def test_predicting_many_designs_equals_predicting_few() -> None:
-    surrogate = make_surrogate(2)
-    x = Streams([1, 2], "test/many").normal(1500, 3, dtype=torch.float64)
-    torch.testing.assert_close(surrogate.predict(x)[:, 1200:], surrogate.predict(x[:, 1200:]))
-
-
-def test_a_table_is_standardised_per_seed() -> None:
-    data = make_data([1, 2])
-    data.x[1] += 1000.0
-    table = Table.of(data, CPU)
-    torch.testing.assert_close(table.x.mean(dim=1), torch.zeros(2, 3), rtol=0, atol=1e-5)
-    torch.testing.assert_close(table.y.std(dim=1, correction=0), torch.ones(2))
-    assert table.x.dtype == table.y.dtype == torch.float32
+    model = make_model(2)
+    z = Streams([1, 2], "test/many").normal(1500, 3, dtype=torch.float64)
+    torch.testing.assert_close(model.value(z)[:, 1200:], model.value(z[:, 1200:]))
 
 
 def test_a_perfect_prediction_explains_all_and_the_mean_nothing() -> None:

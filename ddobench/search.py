@@ -1,5 +1,10 @@
-"""Gradient ascent on designs: every design climbs on its own."""
+"""Searches: how designs move up a fitted model of the value.
 
+A `Search` is a part of a method: its fields are hyper-parameters. `Ascent` is the ordinary one:
+every design climbs on its own.
+"""
+
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, MutableMapping
 from dataclasses import dataclass
 from math import sqrt
@@ -8,7 +13,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from ddobench.contracts import Space
 from ddobench.errors import UsageError, check_one_of, check_whole
+from ddobench.streams import Streams
+from ddobench.surrogates import Model
 
 OPTIMISERS = ("gradient", "adam")
 
@@ -26,8 +34,29 @@ class Ledge:
 
 
 @dataclass(kw_only=True)
-class Ascent:
-    """How designs climb an objective in standardised (or latent) coordinates."""
+class Search(ABC):
+    """A way to find better designs by a model; its fields are its hyper-parameters."""
+
+    name: ClassVar[str] = ""  # in digests; every class declares its own
+    version: ClassVar[int] = 1  # bump when the numbers of an unchanged config change
+
+    @abstractmethod
+    def run(
+        self, start: Tensor, model: Model, rng: Streams, failures: MutableMapping[int, str]
+    ) -> Iterator[Ledge]:
+        """Yield where coordinates start (S, K, e) and where they are after recorded iterations.
+
+        A seed that breaks down is noted in `failures` unless it is there already.
+        """
+
+    def declines(self, space: Space) -> str | None:
+        """Return why designs of a space cannot be searched, or None if they can."""
+        return "gradients climb continuous designs only" if space.categorical else None
+
+
+@dataclass(kw_only=True)
+class Ascent(Search):
+    """Gradient ascent in standardised (or latent) coordinates."""
 
     name: ClassVar[str] = "ascent"
 
@@ -40,11 +69,11 @@ class Ascent:
     record_every: int = 1
 
     def __post_init__(self) -> None:
-        check_whole("ascent.steps", self.steps, 1)
-        check_whole("ascent.record_every", self.record_every, 1)
-        check_one_of("ascent.optimiser", self.optimiser, OPTIMISERS)
+        check_whole("search.steps", self.steps, 1)
+        check_whole("search.record_every", self.record_every, 1)
+        check_one_of("search.optimiser", self.optimiser, OPTIMISERS)
         if self.rate <= 0:
-            raise UsageError(f"ascent.rate must be positive, got {self.rate}")
+            raise UsageError(f"search.rate must be positive, got {self.rate}")
 
     def step_size(self, d: int) -> float:
         """Return the rate for designs of d variables."""
@@ -56,6 +85,16 @@ class Ascent:
             return self.prior
         share = iteration / (self.steps - 1)
         return self.prior + (self.prior_end - self.prior) * share
+
+    def run(
+        self,
+        start: Tensor,
+        model: Model,
+        rng: Streams,  # noqa: ARG002 - nothing is drawn
+        failures: MutableMapping[int, str],
+    ) -> Iterator[Ledge]:
+        """Climb the model from every start."""
+        return self.climb(start, model.value_and_gradient, failures)
 
     def climb(
         self, start: Tensor, objective: Objective, failures: MutableMapping[int, str]
