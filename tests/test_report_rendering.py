@@ -140,9 +140,9 @@ def test_without_a_working_interpreter_all_is_rendered_here(
 def test_an_interruption_ends_the_other_processes(error: type[BaseException]) -> None:
     def items() -> Iterator[Figure]:
         yield from (figure_of(number) for number in range(7))
-        raise error
+        raise error("that is enough")
 
-    with pytest.raises(error):
+    with pytest.raises(error, match="^that is enough$"):
         render_all(items(), painters=2)
     assert len(STUDIOS[-1].processes) == 2
 
