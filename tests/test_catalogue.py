@@ -1,4 +1,4 @@
-"""The catalogue that the conformance tests run over: nobody is left out, and the sorting is right."""
+"""The catalogue of the conformance tests: nobody is left out, and the sorting is right."""
 
 import pytest
 
