@@ -7,17 +7,19 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import PATIENCE
+
 ROOT = Path(__file__).parent.parent
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Build a wheel from a copy of the tree and return the names in it."""
+    """Build a wheel from a copy of the tree and return the names in it; no network is needed."""
     folder = tmp_path_factory.mktemp("wheel")
     source = folder / "source"
     tracked = subprocess.run(
         ["git", "-C", str(ROOT), "ls-files", "-co", "--exclude-standard"],
-        capture_output=True, text=True, check=True,
+        capture_output=True, text=True, check=True, timeout=PATIENCE,
     ).stdout.splitlines()  # fmt: skip
     for name in tracked:
         origin, copy = ROOT / name, source / name
@@ -29,8 +31,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
         else:
             copy.write_bytes(origin.read_bytes())
     subprocess.run(
-        [sys.executable, "-m", "build", "--wheel", "--outdir", str(folder), str(source)],
-        check=True, capture_output=True,
+        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder),
+         str(source)],
+        check=True, capture_output=True, timeout=PATIENCE,
     )  # fmt: skip
     (path,) = folder.glob("*.whl")
     with zipfile.ZipFile(path) as archive:
@@ -62,6 +65,14 @@ def test_the_three_links_lead_to_the_three_folders() -> None:
         link = ROOT / "ddobench" / name
         assert link.is_symlink()
         assert str(link.readlink()) == f"../{name}"
+
+
+def test_the_tests_bring_along_what_builds_the_wheel() -> None:
+    import tomllib
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    builds = project["build-system"]["requires"]
+    assert set(builds) <= set(project["project"]["optional-dependencies"]["test"])
 
 
 def test_every_dependency_is_pinned_for_set_up() -> None:
