@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 
 from ddobench.report.columns import CELL, SERIES
 from ddobench.report.comparisons import SCORES, explain_comparison
-from ddobench.report.drawing import FAINT, LOOK, PALE, blank_drawing
+from ddobench.report.drawing import FAINT, LOOK, PALE, blank_drawing, limits_around
 from ddobench.report.evidence import Evidence
 from ddobench.report.figures import Absence, Figure
 from ddobench.report.files import row_stem
@@ -90,13 +90,16 @@ def _draw_panel(axes: Axes, table: pd.DataFrame, evidence: Evidence, heights: li
     scale = 100 if table["score"].iloc[0] == "invalid_final" else 1
     if scale == 100:
         axes.set_xlim(-4, 104)
+    else:
+        seeds = [float(value) for values in table["by_seed"] for value in values.split()]
+        axes.set_xlim(*limits_around([*seeds, *table[["mean", "low", "high"]].to_numpy().ravel()]))
     places = dict(zip(table[SERIES].itertuples(index=False, name=None), heights, strict=True))
     for row in table.to_dict("records"):
         key = (str(row["method"]), str(row["method_variant"]))
         style, y = evidence.styles[str(row["task"]), *key], places[key]
-        seeds = scale * np.array(row["by_seed"].split(), dtype=float)
-        below = np.full(len(seeds), y + 0.24)
-        axes.plot(seeds, below, linestyle="none", marker="o", markersize=2.8, alpha=0.4,
+        own = scale * np.array(row["by_seed"].split(), dtype=float)
+        below = np.full(len(own), y + 0.24)
+        axes.plot(own, below, linestyle="none", marker="o", markersize=2.8, alpha=0.4,
                   markerfacecolor=style.color, markeredgewidth=0, zorder=2)  # fmt: skip
         axes.hlines(y, scale * row["low"], scale * row["high"], color=style.color, linewidth=1.6,
                     zorder=3)  # fmt: skip
