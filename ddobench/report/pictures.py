@@ -8,6 +8,7 @@ import matplotlib as mpl
 import networkx as nx
 import numpy as np
 import pandas as pd
+import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 from matplotlib.patches import Circle, Polygon
@@ -232,18 +233,19 @@ def _draw_marginals(portrait: Portrait) -> Drawing:
     for row, (name, designs) in zip(panels, coordinate_tables(portrait), strict=True):
         x = np.array(designs)
         bins = np.linspace(*limits_around(x, room=0.0), _BINS + 1)
-        share = np.full(len(x), 100 / len(x))
-        tallest = max(np.histogram(column, bins, weights=share)[0].max() for column in x.T)
         for i, axes in enumerate(row):
-            axes.set_ylim(0, 1.06 * tallest)
             axes.set_xlim(*limits_around(bins))
-            axes.hist(x[:, i], bins, weights=share, color=_TONES[name])
-            axes.set_xlabel(f"{name} $x_{{{i}}}$")
+            sns.histplot(x=x[:, i], bins=bins, stat="percent", color=_TONES[name], alpha=1,
+                         linewidth=0, ax=axes)  # fmt: skip
+            axes.set(xlabel=f"{name} $x_{{{i}}}$", ylabel="")
             axes.grid(axis="y", color=PALE, linewidth=0.6)
             axes.set_axisbelow(True)
             axes.tick_params(labelsize=8, labelleft=i == 0)
             axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
         row[0].set_ylabel("designs per bin [%]", fontsize=8)
+        tallest = max(bar.get_height() for axes in row for bar in axes.patches)
+        for axes in row:
+            axes.set_ylim(0, 1.06 * tallest)
     return drawing
 
 
