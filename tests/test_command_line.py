@@ -270,7 +270,7 @@ def test_a_plug_in_may_bring_a_stage(ddobench: Caller, plugin: Path) -> None:
         (["graph=stien"], "there is no graph 'stien' (did you mean 'stein'?); there are"),
         (["graph.alhpa=1"], "there is no key 'graph.alhpa' (did you mean 'graph.alpha'?)"),
         (["graph.alpha=2"], "graph.alpha must be a level between 0 and 1, got 2"),
-        (["budget=huge"], "there is no budget 'huge'; there are full, small, tiny"),
+        (["budget=huge"], "there is no budget 'huge'; there are few_designs, full, small, tiny"),
         (["experiment=nope"], "there is no experiment 'nope'; there are"),
         (["--bogus"], "there is no option '--bogus'; --help lists"),
         (["--config-dir", "nowhere"], "the folder given by --config-dir does not exist"),
