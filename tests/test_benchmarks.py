@@ -1,4 +1,4 @@
-"""What `make bench` runs are benchmarks: each starts by itself and needs nothing but the project."""
+"""What `make bench` runs: each starts by itself and needs nothing but the project."""
 
 import ast
 import re
