@@ -47,8 +47,10 @@ paper: setup ## the published sweeps (resumable, some hours) and their report in
 	for name in $(PUBLISHED); do $(BIN)/python -m ddobench -m experiment=$$name || exit 1; done
 	$(BIN)/python -m ddobench.report report_dir=results/paper
 
-bench: setup ## every benchmark; each prints its numbers beside its limits
-	@status=0; for file in benchmarks/*.py; do $(BIN)/python $$file || status=1; done; exit $$status
+bench: setup ## every benchmark (some minutes); each prints its numbers beside its limits
+	@status=0; for file in benchmarks/*.py; do \
+	  echo "== $$file"; $(BIN)/python $$file || { echo "$$file: missed"; status=1; }; \
+	done; exit $$status
 
 clean: ## remove the virtual environment and what the demo made
 	rm -rf $(VENV) $(DEMO) results/smoke

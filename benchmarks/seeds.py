@@ -42,7 +42,7 @@ def children_seconds() -> float:
 
 def measure_processes(width: int, seeds: int, steps: int) -> tuple[float, float]:
     """Return the CPU seconds of training and of everything, over one process per seed."""
-    script = Path(__file__).with_name("plain_loop.py")
+    script = Path(__file__).parent / "support" / "plain_loop.py"
     before, training = children_seconds(), 0.0
     for seed in range(seeds):
         command = [sys.executable, str(script), str(seed), str(width), str(steps)]

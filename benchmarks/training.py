@@ -87,7 +87,7 @@ def cpu_seconds(work: Step, repeats: int) -> float:
 
 def measure_jax(python: str) -> dict[str, float]:
     """Return microseconds per seed and step of JAX, by width."""
-    script = Path(__file__).with_name("jax_step.py")
+    script = Path(__file__).parent / "support" / "jax_step.py"
     answer = subprocess.run([python, str(script)], capture_output=True, text=True, check=True)
     times: dict[str, float] = json.loads(answer.stdout)
     return times

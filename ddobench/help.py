@@ -31,7 +31,7 @@ KEYS = {
     "latent, axes, graph, surrogate, search": "the parts of a method, one of those above",
     "d, n": "design dimensions and visible rows; each task brings its default",
     "seed": "7, 0-49 or 0-9,20-24",
-    "budget": "full, small or tiny: training steps and numbers of designs",
+    "budget": "full, small, tiny or few_designs: training steps and numbers of designs",
     "results_dir": "where runs are stored (results/runs)",
     "device": "auto, cpu or cuda",
     "seeds_per_job": "how many seeds are stacked into one job of a sweep (50)",

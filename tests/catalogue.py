@@ -40,11 +40,31 @@ def problem(task: str, seeds: tuple[int, ...]) -> Problem:
 
 
 def accepts(task: str, method: str) -> bool:
-    """Tell whether the method takes on the task."""
-    _, built = build(task, method)
+    """Tell whether the method takes on the task, as it is composed elsewhere.
+
+    What a method declines depends on the data, not on the task it was composed with: one
+    configuration of each method and of each task decide all pairs, as composing every pair would
+    take seconds in every process that collects the tests. `test_catalogue` composes them all.
+    """
+    return _declines(_anywhere(method), task) is None
+
+
+def refusal(task: str, method: str) -> str | None:
+    """Return why the method does not take on the task it is composed with, None if it does."""
+    return _declines(build(task, method)[1], task)
+
+
+@cache
+def _anywhere(method: str) -> Method:
+    """Return a method, whatever the task."""
+    return build(TASKS[0], method)[1]
+
+
+def _declines(built: Method, task: str) -> str | None:
     drawn = problem(task, (0, 1))
-    return built.declines(drawn.visible_to(built.privileges(drawn.data.space))) is None
+    return built.declines(drawn.visible_to(built.privileges(drawn.data.space)))
 
 
-PAIRS = [(task, method) for task in TASKS for method in METHODS if accepts(task, method)]
-REFUSED = [(task, method) for task in TASKS for method in METHODS if not accepts(task, method)]
+_ACCEPTED = {(task, method): accepts(task, method) for task in TASKS for method in METHODS}
+PAIRS = [pair for pair, accepted in _ACCEPTED.items() if accepted]
+REFUSED = [pair for pair, accepted in _ACCEPTED.items() if not accepted]

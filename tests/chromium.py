@@ -6,13 +6,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
+
+from tests.processes import PATIENCE
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 )
+
+PATIENCE_OF_A_PAGE = 120.0  # seconds for a step that takes a moment where nothing else is at work
+
+expect.set_options(timeout=1e3 * PATIENCE_OF_A_PAGE)
 
 
 def find_chromium() -> str:
@@ -36,6 +42,10 @@ def start_chromium() -> Iterator[Browser]:
     """Start a browser, and end it afterwards."""
     path = find_chromium()
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
-        yield browser
-        browser.close()
+        browser = playwright.chromium.launch(
+            executable_path=path, args=list(FLAGS), timeout=1e3 * PATIENCE
+        )
+        try:
+            yield browser
+        finally:
+            browser.close()

@@ -5,18 +5,20 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from ddobench import cli
 from ddobench.store import load
+from tests.processes import PATIENCE, Spawn, nursery, wait_until
 
-PLUGIN = """
+PLUGIN = f"""
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from torch import Tensor
 
@@ -26,11 +28,17 @@ from ddobench.streams import Stream
 
 @dataclass(kw_only=True)
 class Slow(OneSeedMethod):
-    seconds: float = 0.0
+    gate: str = ""  # a file, without which only the first seeds come through
+    first: int = 0
     fails_on: int = -1
 
     def fit_one(self, x: Tensor, y: Tensor, space: Space, rng: Stream) -> None:
-        time.sleep(self.seconds)
+        if self.gate and rng.seed >= self.first:
+            Path(self.gate + ".reached").touch()
+            deadline = time.monotonic() + {PATIENCE}
+            while not Path(self.gate).exists():
+                assert time.monotonic() < deadline, "nobody opens the gate"
+                time.sleep(0.02)
         if rng.seed == self.fails_on:
             raise RuntimeError("this seed is cursed")
         self.best = x[y.argmax()]
@@ -43,7 +51,8 @@ _target_: slowpoke.Slow
 card:
   label: Slow
   summary: takes its time
-seconds: 0.0
+gate: ""
+first: 0
 fails_on: -1
 """
 
@@ -97,23 +106,39 @@ class Caller:
         return sorted(load(self.results)["seed"])
 
 
-def spawn(*words: str) -> subprocess.Popen[str]:
-    """Start a command line in a process of its own."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "ddobench", *words],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+@pytest.fixture
+def spawn() -> Iterator[Spawn]:
+    """Return a function that starts a command line in a process of its own."""
+    with nursery() as start:
+        yield lambda *words: start("-m", "ddobench", *words)
 
 
-def test_the_promised_line_works_as_written(tmp_path: Path) -> None:
-    line = shlex.split("method=fgm task=quadratic d=20 -m seed=0-49")
-    process = spawn(*line, f"results_dir={tmp_path}")
-    out, err = process.communicate()
-    assert process.returncode == 0, err
+def finish(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
+    """Wait for the end of a process; return its exit code, stdout and stderr."""
+    out, err = process.communicate(timeout=PATIENCE)
+    return process.returncode, out, err
+
+
+def test_the_promised_line_works_as_written(spawn: Spawn, tmp_path: Path) -> None:
+    python, *line = shlex.split("python -m ddobench method=fgm task=chain d=41 -m seed=0-49")
+    assert [python, *line[:2]] == ["python", "-m", "ddobench"]
+    small = ["budget=tiny", "n=100", "surrogate.width=16", "latent.width=16"]  # seconds, not hours
+    code, out, err = finish(spawn(*line[2:], *small, f"results_dir={tmp_path}"))
+    assert code == 0, err
     assert "50 runs finished" in out
     assert "\x1b" not in out + err
+    runs = load(tmp_path)
+    assert sorted(runs["seed"]) == list(range(50))
+    assert set(runs["status"]) == {"ok"}
+    assert set(zip(runs["task"], runs["method"], runs["d"], strict=True)) == {("chain", "fgm", 41)}
+    assert (runs["regret_final"] >= 0).all()
+
+
+def test_a_long_sweep_solves_the_toy_exactly(spawn: Spawn, tmp_path: Path) -> None:
+    words = shlex.split("method=fgm task=quadratic d=20 -m seed=0-49")
+    code, out, err = finish(spawn(*words, f"results_dir={tmp_path}"))
+    assert code == 0, err
+    assert "50 runs finished" in out
     runs = load(tmp_path)
     assert sorted(runs["seed"]) == list(range(50))
     assert (runs["regret_final"] == 0).all()
@@ -262,7 +287,7 @@ def test_a_plug_in_may_bring_a_stage(ddobench: Caller, plugin: Path) -> None:
         (["graph=stien"], "there is no graph 'stien' (did you mean 'stein'?); there are"),
         (["graph.alhpa=1"], "there is no key 'graph.alhpa' (did you mean 'graph.alpha'?)"),
         (["graph.alpha=2"], "graph.alpha must be a level between 0 and 1, got 2"),
-        (["budget=huge"], "there is no budget 'huge'; there are full, small, tiny"),
+        (["budget=huge"], "there is no budget 'huge'; there are few_designs, full, small, tiny"),
         (["experiment=nope"], "there is no experiment 'nope'; there are"),
         (["--bogus"], "there is no option '--bogus'; --help lists"),
         (["--config-dir", "nowhere"], "the folder given by --config-dir does not exist"),
@@ -315,8 +340,9 @@ def test_the_help_lists_what_there_is_without_importing_torch(plugin: Path) -> N
         "assert not {'torch', 'pandas', 'hydra'} & set(sys.modules), 'heavy import'"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True,
+        timeout=PATIENCE,
+    )  # fmt: skip
     for name in ("quadratic", "fgm", "naive", "scores", "permuted", "regret", "slow"):
         assert f"\n{name} " in done.stdout
     assert "takes its time" in done.stdout
@@ -353,48 +379,45 @@ def test_a_failed_seed_is_recorded_and_retried_and_harms_no_other(
     assert "3 of 4 runs are stored already; 1 to go" in out
 
 
-def wait_for_files(folder: Path, count: int) -> None:
-    """Wait until a running sweep has stored so many runs."""
-    deadline = time.monotonic() + 60
-    while len(list(folder.rglob("seed-*.parquet"))) < count:
-        assert time.monotonic() < deadline, "the sweep does not get going"
-        time.sleep(0.02)
+def stored_files(folder: Path) -> list[Path]:
+    """Return the files of the stored runs."""
+    return list(folder.rglob("seed-*.parquet"))
 
 
-def test_a_killed_sweep_continues_where_it_was(plugin: Path, tmp_path: Path) -> None:
-    results = tmp_path / "runs"
+def test_a_killed_sweep_continues_where_it_was(spawn: Spawn, plugin: Path, tmp_path: Path) -> None:
+    results, gate = tmp_path / "runs", tmp_path / "gate"
     words = [
-        "--config-dir", str(plugin), "method=slow", "method.seconds=0.6", "-m", "seed=0-7",
-        f"results_dir={results}",
+        "--config-dir", str(plugin), "method=slow", f"method.gate={gate}", "method.first=2",
+        "-m", "seed=0-7", f"results_dir={results}",
     ]  # fmt: skip
     process = spawn(*words)
-    wait_for_files(results, 2)
+    wait_until(gate.with_suffix(".reached").exists, process)
     process.kill()
-    process.communicate()
-    before = {path: path.stat().st_mtime_ns for path in results.rglob("seed-*.parquet")}
-    assert 2 <= len(before) < 8
-    again = spawn(*words)
-    out, err = again.communicate()
-    assert again.returncode == 0, err
-    assert f"{len(before)} of 8 runs are stored already; {8 - len(before)} to go" in out
+    finish(process)
+    before = {path: path.stat().st_mtime_ns for path in stored_files(results)}
+    assert len(before) == 2
+    gate.touch()
+    code, out, err = finish(spawn(*words))
+    assert code == 0, err
+    assert "2 of 8 runs are stored already; 6 to go" in out
     assert sorted(load(results)["seed"]) == list(range(8))
     assert all(path.stat().st_mtime_ns == written for path, written in before.items())
 
 
 def test_an_interrupted_sweep_ends_cleanly_and_says_how_to_go_on(
-    plugin: Path, tmp_path: Path
+    spawn: Spawn, plugin: Path, tmp_path: Path
 ) -> None:
-    results = tmp_path / "runs"
+    results, gate = tmp_path / "runs", tmp_path / "gate"
     process = spawn(
-        "--config-dir", str(plugin), "method=slow", "method.seconds=0.5", "-m", "seed=0-99",
-        f"results_dir={results}",
+        "--config-dir", str(plugin), "method=slow", f"method.gate={gate}", "method.first=1",
+        "-m", "seed=0-99", f"results_dir={results}",
     )  # fmt: skip
-    wait_for_files(results, 1)
+    wait_until(gate.with_suffix(".reached").exists, process)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate()
-    assert process.returncode == 130
-    stored = len(list(results.rglob("seed-*.parquet")))
-    assert f"interrupted: {stored} of 100 runs are stored; the same command continues" in out
+    code, out, err = finish(process)
+    assert code == 130
+    assert "interrupted: 1 of 100 runs are stored; the same command continues" in out
+    assert len(stored_files(results)) == 1
     assert "Traceback" not in err
     assert not list(results.rglob("*.tmp"))
 

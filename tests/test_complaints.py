@@ -30,7 +30,7 @@ def error_of(*overrides: str) -> Exception:
 @pytest.mark.parametrize(
     ("override", "sentence"),
     [
-        ("budget=huge", "there is no budget 'huge'; there are full, small, tiny"),
+        ("budget=huge", "there is no budget 'huge'; there are few_designs, full, small, tiny"),
         ("mehtod=fgm", f"there is no key 'mehtod' (did you mean 'method'?); the keys are {KEYS}"),
         ("zzz=1", f"there is no key 'zzz'; the keys are {KEYS}"),
         (

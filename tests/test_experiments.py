@@ -4,8 +4,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from hydra import compose, initialize_config_module
 
-from ddobench import cli
+from ddobench import cli, plugins, registry
+from ddobench.report.claims import read_claims
+from ddobench.specification import Specification, specify
 
 CONTROLS = (
     "", "graph=permuted", "graph=empty", "graph=complete", "axes=random", "latent=scores",
@@ -40,6 +43,38 @@ class Plan:
             self.monkeypatch.setenv(name, "")
         cli.main()
         return self.capsys.readouterr().out.splitlines()[:-1]
+
+
+def specification_of(*overrides: str) -> Specification:
+    """Return what one run of an experiment is, whatever it sweeps."""
+    plugins.register()
+    with initialize_config_module(config_module="ddobench.conf", version_base="1.3"):
+        cfg = compose("run", overrides=list(overrides), return_hydra_config=True)
+    return specify(cfg, cfg.hydra.runtime.choices)
+
+
+EXPERIMENTS = [entry.name for entry in registry.entries("experiment")]
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_the_budget_that_is_stored_is_the_one_that_is_used(experiment: str) -> None:
+    spec = specification_of(f"experiment={experiment}")
+    assert spec.config["budget"] == registry.read_choice("budget", spec.budget)
+
+
+def test_known_graph_takes_few_designs_and_another_budget_takes_its_own() -> None:
+    spec = specification_of("experiment=known_graph")
+    assert spec.budget == "few_designs"
+    assert spec.config["budget"] == {"training": 1.0, "ascent": 1.0, "designs": 128, "top": 128}
+    quick = specification_of("experiment=known_graph", "budget=tiny")
+    assert quick.config["budget"] == registry.read_choice("budget", "tiny")
+
+
+def test_claims_on_the_known_graph_are_tested_on_the_runs_of_that_experiment() -> None:
+    budget = specification_of("experiment=known_graph").budget
+    about = [claim for claim in read_claims() if "experiment=known_graph" in claim.command]
+    assert len(about) == 3
+    assert {claim.question.budget for claim in about} == {budget}
 
 
 def test_known_graph_sets_true_cliques_against_an_ordinary_network(plan: Plan) -> None:

@@ -1,23 +1,51 @@
 """What is installed is what was written, and nothing takes a name of the top level."""
 
+import ast
+import re
 import subprocess
 import sys
+import tomllib
 import zipfile
+from importlib.metadata import packages_distributions
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from tests.processes import PATIENCE
 
 ROOT = Path(__file__).parent.parent
 
 
+def project() -> dict[str, Any]:
+    """Return what the project says of itself."""
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def name_of(requirement: str) -> str:
+    """Return the name of a distribution as everybody spells it: without its version."""
+    return re.split(r"[^\w.-]", requirement)[0].lower().replace("_", "-")
+
+
+def imported_by(path: Path) -> set[str]:
+    """Return the top-level names that a file imports."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            names.add(str(node.module).split(".")[0])
+    return names
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Build a wheel from a copy of the tree and return the names in it."""
+    """Build a wheel from a copy of the tree and return the names in it; no network is needed."""
     folder = tmp_path_factory.mktemp("wheel")
     source = folder / "source"
     tracked = subprocess.run(
         ["git", "-C", str(ROOT), "ls-files", "-co", "--exclude-standard"],
-        capture_output=True, text=True, check=True,
+        capture_output=True, text=True, check=True, timeout=PATIENCE,
     ).stdout.splitlines()  # fmt: skip
     for name in tracked:
         origin, copy = ROOT / name, source / name
@@ -29,8 +57,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
         else:
             copy.write_bytes(origin.read_bytes())
     subprocess.run(
-        [sys.executable, "-m", "build", "--wheel", "--outdir", str(folder), str(source)],
-        check=True, capture_output=True,
+        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder),
+         str(source)],
+        check=True, capture_output=True, timeout=PATIENCE,
     )  # fmt: skip
     (path,) = folder.glob("*.whl")
     with zipfile.ZipFile(path) as archive:
@@ -64,16 +93,24 @@ def test_the_three_links_lead_to_the_three_folders() -> None:
         assert str(link.readlink()) == f"../{name}"
 
 
-def test_every_dependency_is_pinned_for_set_up() -> None:
-    import tomllib
+def test_the_tests_bring_along_what_builds_the_wheel() -> None:
+    builds = project()["build-system"]["requires"]
+    assert set(builds) <= set(project()["project"]["optional-dependencies"]["test"])
 
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    extras = project["optional-dependencies"]
-    wanted = [*project["dependencies"], *extras["test"], *extras["joblib"]]
-    pinned = {
-        line.split("==")[0].lower().replace("_", "-")
-        for line in (ROOT / "constraints.txt").read_text().splitlines()
-        if "==" in line
-    }
-    names = {word.split(">")[0].split("=")[0].split("<")[0].lower() for word in wanted}
-    assert names - pinned == set()
+
+def test_what_is_imported_is_declared_and_what_is_declared_is_imported() -> None:
+    folders = ("ddobench", "tasks", "baselines")
+    files = {path.resolve() for folder in folders for path in (ROOT / folder).rglob("*.py")}
+    imported = {name for path in files for name in imported_by(path)}
+    foreign = imported - set(sys.stdlib_module_names) - {"ddobench"}
+    providers = packages_distributions()
+    found = {name_of(distribution) for name in foreign for distribution in providers[name]}
+    assert found == {name_of(word) for word in project()["project"]["dependencies"]}
+
+
+def test_every_dependency_is_pinned_for_set_up() -> None:
+    extras = project()["project"]["optional-dependencies"]
+    wanted = [*project()["project"]["dependencies"], *extras["test"], *extras["joblib"]]
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    pinned = {name_of(line) for line in lines if "==" in line}
+    assert {name_of(word) for word in wanted} - pinned == set()

@@ -18,7 +18,7 @@ from ddobench.report.origins import find_origins
 from ddobench.report.page import Contents, render_page
 from ddobench.report.regret import regret_by_dimension
 from ddobench.store import Store
-from tests.chromium import find_chromium, is_required, start_chromium
+from tests.chromium import PATIENCE_OF_A_PAGE, find_chromium, is_required, start_chromium
 from tests.synthetic_runs import Row, failed_row, run_row
 from tests.synthetic_stores import PROVENANCE, place_of
 
@@ -115,6 +115,7 @@ def visit(browser: Browser, report: Path) -> Iterator[Open]:
 
     def open_page(address: str = "", **looks: Any) -> Visit:
         page = browser.new_context(**looks).new_page()
+        page.set_default_timeout(1e3 * PATIENCE_OF_A_PAGE)
         found = Visit(page)
         page.on("console", lambda message: found.complaints.append(message.text))
         page.on("pageerror", lambda error: found.complaints.append(str(error)))

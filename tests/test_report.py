@@ -19,6 +19,7 @@ from ddobench.report.origins import find_origins
 from ddobench.report.tables import format_estimate, format_number, format_percent, format_ranges
 from ddobench.store import load
 from tests.pages import DASH, MINUS, OUR_SCRIPTS, SCRIPT, open_page
+from tests.processes import PATIENCE
 from tests.synthetic_runs import failed_row, run_row, sweep
 from tests.synthetic_stores import Fill, store_rows
 
@@ -200,6 +201,7 @@ def test_the_command_line_says_where_the_report_is_or_what_is_wrong_and_never_im
     done = subprocess.run(
         [sys.executable, "-c", TWICE, *words], cwd=tmp_path, capture_output=True, text=True,
         env={"PYTHONPATH": str(Path(__file__).parent.parent), "PATH": ""}, check=False,
+        timeout=PATIENCE,
     )  # fmt: skip
     assert done.stdout.splitlines() == ["out/index.html: 2 of 4 runs, 0 figures"], done.stderr
     assert done.stderr.splitlines() == [
@@ -212,7 +214,7 @@ def test_the_command_line_says_where_the_report_is_or_what_is_wrong_and_never_im
 def test_help_shows_the_report_and_not_the_settings_of_a_run() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "ddobench.report", "--help"], capture_output=True, text=True,
-        check=True,
+        check=True, timeout=PATIENCE,
     )  # fmt: skip
     assert "claims=mine.yaml" in done.stdout
     assert "latent:" not in done.stdout

@@ -21,15 +21,15 @@ def check_well_formed(text: str) -> int:
     depth = 0
     for sign in bare:
         depth += {"{": 1, "}": -1}.get(sign, 0)
-        assert depth >= 0
-    assert depth == 0
+        assert depth >= 0, "a brace is closed that was not opened"
+    assert depth == 0, "a brace is opened and not closed"
     assert bare.count("$") % 2 == 0
     for sign in "%#_~^":
         assert sign not in bare.replace("\u00a0", "")
     (columns,) = re.findall(r"\\begin\{tabular\}\{(.*)\}\n", text)
     count = len(re.sub(r"p\{[^}]*\}", "p", columns))
     rows = [line for line in bare.splitlines() if line.endswith(r"\\")]
-    assert {row.count("&") + 1 for row in rows} == {count}
+    assert {row.count("&") + 1 for row in rows} == {count}, "a row has too few or too many cells"
     assert [line for line in bare.split("\n") if line.startswith("[")] == []
     order = [text.index(f"\\{rule}") for rule in ("toprule", "midrule", "bottomrule")]
     assert order == sorted(order)
@@ -57,9 +57,9 @@ def test_a_table_has_as_many_cells_as_columns_and_balanced_braces() -> None:
 
 
 def test_a_broken_table_would_be_noticed() -> None:
-    with pytest.raises(AssertionError):
+    with pytest.raises(AssertionError, match="a row has too few or too many cells"):
         check_well_formed(latex_table(["a", "b"], [["1"]], []))
-    with pytest.raises(AssertionError):
+    with pytest.raises(AssertionError, match="a brace is opened and not closed"):
         check_well_formed(latex_table(["a"], [["1"]], []).replace("{tabular}", "{tabular", 1))
 
 

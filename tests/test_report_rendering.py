@@ -17,6 +17,7 @@ from ddobench.report import rendering
 from ddobench.report.drawing import blank_drawing
 from ddobench.report.figures import FORMATS, Absence, Figure
 from ddobench.report.rendering import Rendered, render_all
+from tests.processes import PATIENCE
 
 Items = list[Figure | Absence]
 
@@ -65,7 +66,7 @@ def slowly(items: Iterable[Figure | Absence]) -> Iterator[Figure | Absence]:
 
 def wait_for_painters() -> None:
     """Wait until another process has rendered something; this one starts when all is drawn."""
-    deadline = time.monotonic() + 300  # a busy machine is not a bug
+    deadline = time.monotonic() + PATIENCE  # a busy machine is not a bug
     while not STUDIOS[-1].done:
         assert any(process.poll() is None for process in STUDIOS[-1].processes)
         assert time.monotonic() < deadline
@@ -140,16 +141,18 @@ def test_without_a_working_interpreter_all_is_rendered_here(
 def test_an_interruption_ends_the_other_processes(error: type[BaseException]) -> None:
     def items() -> Iterator[Figure]:
         yield from (figure_of(number) for number in range(7))
-        raise error
+        raise error("that is enough")
 
-    with pytest.raises(error):
+    with pytest.raises(error, match=r"^that is enough$"):
         render_all(items(), painters=2)
     assert len(STUDIOS[-1].processes) == 2
 
 
 def test_a_painter_leaves_when_nobody_asks_any_more() -> None:
     command = [sys.executable, "-m", "ddobench.report.painter"]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=True)
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, check=True, timeout=PATIENCE
+    )
     assert done.stderr == b""
 
 

@@ -13,6 +13,7 @@ from ddobench import store as store_module
 from ddobench.records import Record
 from ddobench.report import rendering, write_report
 from ddobench.report.evidence import Evidence
+from tests.processes import PATIENCE
 from tests.synthetic_stores import store_records
 
 CURVES = ("value_model", "value_oracle", "survivors", "invalid", "predicted", "median", "best")
@@ -117,7 +118,7 @@ def test_the_command_line_names_a_torn_file_once(tmp_path: Path) -> None:
     words = [f"results_dir={folder}", f"report_dir={tmp_path / 'report'}"]
     done = subprocess.run(
         [sys.executable, "-m", "ddobench.report", *words], cwd=tmp_path, check=True,
-        capture_output=True, text=True,
+        capture_output=True, text=True, timeout=PATIENCE,
     )  # fmt: skip
     assert done.stderr.count(torn.name) == 1
     assert done.stderr.count("\n") == 1

@@ -92,9 +92,9 @@ def test_an_undefined_bca_correction_falls_back_to_percentiles_and_says_so() -> 
 
 
 def test_students_interval_of_three_values_by_hand() -> None:
-    # Mean 2, standard error 1/sqrt(3), quantile 4.302653 at two degrees of freedom.
+    # Mean 2, standard error 1/sqrt(3), quantile 4.30265273 at two degrees of freedom.
     found = t_interval([1.0, 2.0, 3.0])
-    half = 4.302653 / np.sqrt(3)
+    half = 4.30265273 / np.sqrt(3)
     assert (found.low, found.high) == pytest.approx((2 - half, 2 + half), rel=1e-6)
     assert found.kind == "t"
 

@@ -64,9 +64,12 @@ def test_every_map_recovers_its_hidden_coordinates(
     observation = draw(kind, 6, observed, order, condition)
     hidden = 3.0 * Stream(0, "designs").normal(500, 6, dtype=torch.float64)
     recovered, residual = observation.recover(observation.observe(hidden))
-    lost = 1e-11 * (condition or 1.0)  # an ill-conditioned map costs its digits
-    torch.testing.assert_close(recovered, hidden, rtol=1e-9, atol=max(1e-9, lost))
-    assert residual.max() < 1e-9
+    # An ill-conditioned map costs its digits, and a softplus of nearly nothing as many again: up to
+    # 1e-7 of hidden coordinates around 10, and 3e-10 of residual. Ten times as much may be lost, as
+    # every processor rounds in its own way.
+    lost = condition or 1.0
+    torch.testing.assert_close(recovered, hidden, rtol=1e-9, atol=max(2e-9, 1e-10 * lost))
+    assert residual.max() < max(1e-12, 1e-12 * lost)
 
 
 @given(st.lists(st.floats(1e-12, 1e12), min_size=6, max_size=6))

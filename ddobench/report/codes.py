@@ -15,7 +15,7 @@ from matplotlib.ticker import MaxNLocator
 from ddobench.report.columns import FAMILY
 from ddobench.report.commands import sweep_command
 from ddobench.report.details import Details, climbing_runs, column, find_details
-from ddobench.report.drawing import FAINT, INK, LOOK, Values, blank_drawing
+from ddobench.report.drawing import FAINT, INK, LOOK, Values, blank_drawing, limits_around
 from ddobench.report.evidence import Evidence
 from ddobench.report.figures import Absence, Figure
 from ddobench.report.files import row_stem
@@ -97,6 +97,7 @@ def _draw(sample: pd.DataFrame, name: str) -> Drawing:
     observed, codes, decoded = (_coordinates(sample, label) for label in _TABLES.values())
     rows = [("observed", "x", observed), ("code", "z", codes)]
     across = max(len(list(combinations(range(table.shape[1]), 2))) for _, _, table in rows)
+    least, most = limits_around(sample["y"], room=0.0)
     with mpl.rc_context(LOOK):
         title = wrap_text(name, 70)
         drawing = blank_drawing(_WIDTH, 0.35 + 2 * _PANEL + 0.17 * title.count("\n"))
@@ -109,13 +110,15 @@ def _draw(sample: pd.DataFrame, name: str) -> Drawing:
                 axes.set_visible(False)
             for axes, (i, j) in zip(row, pairs, strict=False):
                 if label == "observed":
+                    axes.set_xlim(*limits_around([observed[:, i], decoded[:, i]]))
+                    axes.set_ylim(*limits_around([observed[:, j], decoded[:, j]]))
                     _lead(axes, observed[:, [i, j]], decoded[:, [i, j]])
                 else:
                     axes.add_patch(Circle((0, 0), _NORMAL, fill=False, edgecolor=FAINT,
                                           linewidth=0.9, linestyle=(0, (3, 2))))  # fmt: skip
                     axes.set_aspect("equal", adjustable="datalim")
                 dots = axes.scatter(table[:, i], table[:, j], c=sample["y"], s=7, cmap="cividis",
-                                    linewidths=0, zorder=3)  # fmt: skip
+                                    linewidths=0, zorder=3, vmin=least, vmax=most)  # fmt: skip
                 axes.set_xlabel(f"{label} ${sign}_{i}$", labelpad=1)
                 axes.set_ylabel(f"${sign}_{j}$", labelpad=0)
                 axes.tick_params(labelsize=8)

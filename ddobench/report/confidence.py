@@ -14,7 +14,7 @@ from matplotlib.ticker import MaxNLocator
 
 from ddobench.report.columns import CELL
 from ddobench.report.details import climbing_runs, column, graph_settings, read_details
-from ddobench.report.drawing import FAINT, INK, LOOK, PALE, blank_drawing
+from ddobench.report.drawing import FAINT, INK, LOOK, PALE, blank_drawing, limits_around
 from ddobench.report.evidence import Evidence
 from ddobench.report.figures import Absence, Figure
 from ddobench.report.files import row_stem
@@ -142,6 +142,9 @@ def _draw(points: pd.DataFrame, seeds: pd.DataFrame, style: Style, name: str) ->
         drawing.set_layout_engine("constrained", w_pad=0.06, h_pad=0.06)
         drawing.suptitle(title, x=0.012, ha="left", fontsize=9.5, parse_math=False)
         panels = drawing.subplots(1, len(_PANELS), squeeze=False)[0]
+        panels[0].set_ylim(*limits_around([0.0, *_heights(points, seeds, panel=0)]))
+        panels[1].set_ylim(-4, 104)
+        panels[2].set_ylim(0, limits_around([0.0, 1.0, *_heights(points, seeds, panel=2)])[1])
         for axes, (unit, scores) in zip(panels, _PANELS.items(), strict=True):
             axes.grid(axis="y", color=PALE, linewidth=0.6)
             axes.set_axisbelow(True)
@@ -163,11 +166,17 @@ def _draw(points: pd.DataFrame, seeds: pd.DataFrame, style: Style, name: str) ->
             if len(scores) > 1:
                 axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.22), frameon=False,
                             fontsize=7.5, handlelength=2.4)  # fmt: skip
-        panels[1].set_ylim(-4, 104)
-        panels[2].set_ylim(bottom=0)
         panels[0].axhline(0, color=INK, linewidth=0.7, zorder=1)
         freeze_layout(drawing)
     return drawing
+
+
+def _heights(points: pd.DataFrame, seeds: pd.DataFrame, panel: int) -> list[float]:
+    """Return all that is drawn in a panel."""
+    scores = list(list(_PANELS.values())[panel])
+    own = points[points["score"].isin(scores)]
+    tables = (own[["mean", "low", "high", "by_chance"]], seeds[scores])
+    return [float(value) for table in tables for value in table.to_numpy(dtype=float).ravel()]
 
 
 def _draw_score(

@@ -6,13 +6,14 @@ from itertools import accumulate, pairwise
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
+import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 from matplotlib.ticker import MaxNLocator
 
 from ddobench.report.columns import CELL, SERIES
 from ddobench.report.comparisons import SCORES, explain_comparison
-from ddobench.report.drawing import FAINT, LOOK, PALE, blank_drawing
+from ddobench.report.drawing import FAINT, LOOK, PALE, blank_drawing, limits_around
 from ddobench.report.evidence import Evidence
 from ddobench.report.figures import Absence, Figure
 from ddobench.report.files import row_stem
@@ -88,16 +89,23 @@ def _draw_panel(axes: Axes, table: pd.DataFrame, evidence: Evidence, heights: li
     axes.tick_params(axis="x", labelsize=8)
     axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
     scale = 100 if table["score"].iloc[0] == "invalid_final" else 1
+    places = dict(zip(table[SERIES].itertuples(index=False, name=None), heights, strict=True))
+    seeds = table.assign(place=np.add(heights, 0.24), value=table["by_seed"].str.split())
+    seeds = seeds.explode("value").astype({"value": float})
     if scale == 100:
         axes.set_xlim(-4, 104)
-    places = dict(zip(table[SERIES].itertuples(index=False, name=None), heights, strict=True))
+    else:
+        bounds = table[["mean", "low", "high"]].to_numpy(dtype=float)
+        axes.set_xlim(*limits_around([*seeds["value"], *bounds.ravel()]))
+    sns.stripplot(x=scale * seeds["value"], y=seeds["place"], hue=seeds["method"], orient="y",
+                  palette={key[0]: evidence.styles[str(table["task"].iloc[0]), *key].color
+                           for key in places},
+                  native_scale=True, jitter=False, size=2.8, alpha=0.4, linewidth=0, zorder=2,
+                  legend=False, ax=axes)  # fmt: skip
+    axes.set(xlabel="", ylabel="")
     for row in table.to_dict("records"):
         key = (str(row["method"]), str(row["method_variant"]))
         style, y = evidence.styles[str(row["task"]), *key], places[key]
-        seeds = scale * np.array(row["by_seed"].split(), dtype=float)
-        below = np.full(len(seeds), y + 0.24)
-        axes.plot(seeds, below, linestyle="none", marker="o", markersize=2.8, alpha=0.4,
-                  markerfacecolor=style.color, markeredgewidth=0, zorder=2)  # fmt: skip
         axes.hlines(y, scale * row["low"], scale * row["high"], color=style.color, linewidth=1.6,
                     zorder=3)  # fmt: skip
         axes.plot([scale * row["mean"]], [y], linestyle="none", marker=style.marker, markersize=6.5,

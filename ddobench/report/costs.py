@@ -25,6 +25,8 @@ from ddobench.report.tables import format_ranges, name_runs
 _STAGES = {"fit": "seconds to fit, per seed", "propose": "seconds to propose, per seed"}
 _ROW, _APART = 0.17, 0.35  # inches of a row, rows between methods
 _WIDEST_LABEL = 44  # characters
+_SHORTEST = 1e-6  # seconds that can be drawn, as a logarithmic axis has no 0
+_LEAST_DECADES = 0.8  # of an axis
 _TEXT = (
     "Wall-clock seconds per seed, medians with the range over seeds, on a logarithmic axis. Seeds "
     "are fitted in batches, of which each seed counts an equal share, so the range is that between "
@@ -142,7 +144,7 @@ def _draw_panel(
     axes: Axes, points: pd.DataFrame, evidence: Evidence, stage: str,
     heights: dict[tuple[str, str, int], float],
 ) -> None:  # fmt: skip
-    axes.set_xscale("log")
+    _set_seconds(axes, points[f"{stage}_least"].min(), points[f"{stage}_most"].max())
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
     axes.grid(axis="x", color=PALE, linewidth=0.6)
@@ -153,14 +155,24 @@ def _draw_panel(
     for row in points.to_dict("records"):
         key = (str(row["method"]), str(row["method_variant"]))
         style, y = evidence.styles[str(row["task"]), *key], heights[*key, int(row["d"])]
-        median, least, most = (max(row[f"{stage}_{part}"], 1e-6)
+        median, least, most = (max(row[f"{stage}_{part}"], _SHORTEST)
                                for part in ("median", "least", "most"))  # fmt: skip
         axes.hlines(y, least, most, color=style.color, linewidth=1.5, zorder=2)
         axes.plot([median], [y], linestyle="none", marker=style.marker, markersize=5.5, zorder=3,
                   markerfacecolor=style.color, markeredgecolor="white",
                   markeredgewidth=0.6)  # fmt: skip
-    low, high = np.log10(axes.get_xlim())
-    wide = high - low > 2.5  # powers of ten are marks enough
+
+
+def _set_seconds(axes: Axes, least: float, most: float) -> None:
+    """Let a logarithmic axis reach from the least to the most seconds, with some room.
+
+    The limits are set before anything is drawn: matplotlib would first look for its own, and warns
+    where all times are the same.
+    """
+    axes.set_xscale("log")
+    low, high = np.log10([max(least, _SHORTEST), max(most, _SHORTEST)])
+    wide = high - low > 2.3  # powers of ten are marks enough
     axes.xaxis.set_major_locator(LogLocator(subs=(1.0,) if wide else (1.0, 2.0, 5.0), numticks=12))
-    short = max(0.8 - (high - low), 0) / 2  # or equal times would look far apart
-    axes.set_xlim(10 ** (low - short - 0.05), 10 ** (high + short + 0.05))
+    short = max(_LEAST_DECADES - (high - low), 0) / 2  # or equal times would look far apart
+    room = 0.05 * (high - low) + 0.05
+    axes.set_xlim(10 ** (low - short - room), 10 ** (high + short + room))

@@ -44,6 +44,8 @@ def discovered_graph(evidence: Evidence) -> Iterator[Figure | Absence]:
         if plain is None:
             yield _absence(cell)
             continue
+        if len(plain[1]["pseudo_hessian"]) < 2:
+            continue  # one code alone has no pairs
         yield _figure(evidence, *plain)
         if "graph_recovery" not in plain[1]:
             candidates = cell[column(cell, "latent").isin(_PLAIN_COORDINATES)]

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Drawing
 from matplotlib.ticker import MaxNLocator, NullLocator, ScalarFormatter
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ddobench.report.labels import wrap_text
 from ddobench.report.styles import Style
@@ -45,6 +45,8 @@ LOOK: dict[Any, Any] = {
 }
 
 Values = NDArray[np.float64]
+
+_LEAST_SPAN = 0.01  # of an axis, and of its largest number: below that, ticks would be hard to read
 
 
 def blank_drawing(width: float = WIDTH, height: float = HEIGHT) -> Drawing:
@@ -115,6 +117,21 @@ def draw_curve(
             )
 
 
+def limits_around(values: ArrayLike, room: float = 0.05) -> tuple[float, float]:
+    """Return limits that leave some room around the finite values, as a share of their range.
+
+    They are never guessed by matplotlib: values that are all the same, or nearly, get a range of
+    their own, in which they look the same.
+    """
+    numbers = np.asarray(values, dtype=np.float64)
+    finite = numbers[np.isfinite(numbers)] if np.isfinite(numbers).any() else np.zeros(1)
+    low, high = float(finite.min()), float(finite.max())
+    least = _LEAST_SPAN * max(1.0, abs(low), abs(high))
+    if high - low < least:
+        low, high = (low + high - least) / 2, (low + high + least) / 2
+    return low - room * (high - low), high + room * (high - low)
+
+
 def set_sizes(axes: Axes, sizes: Sequence[int]) -> None:
     """Set the horizontal axis to ascending sizes, each with its tick where there is room."""
     if sizes[-1] >= _WIDE_SPAN * sizes[0]:
@@ -125,12 +142,13 @@ def set_sizes(axes: Axes, sizes: Sequence[int]) -> None:
         axes.xaxis.set_minor_locator(NullLocator())
         places = np.log(sizes)
     else:
-        width = sizes[-1] - sizes[0]
+        width = max(sizes[-1] - sizes[0], 1)
         axes.set_xlim(sizes[0] - 0.04 * width, sizes[-1] + 0.02 * width)
         axes.xaxis.set_major_locator(MaxNLocator(8, steps=[1, 2, 5, 10], integer=True))
         places = np.asarray(sizes, dtype=float)
     room = 0.018 * max(len(str(size)) for size in sizes) + 0.025
-    if min(b - a for a, b in pairwise(places)) >= room * (places[-1] - places[0]):
+    gaps = [b - a for a, b in pairwise(places)]
+    if min(gaps, default=np.inf) >= room * (places[-1] - places[0]):
         axes.set_xticks(sizes)
 
 
@@ -139,7 +157,4 @@ def set_values(axes: Axes, values: Values, floor: float = np.inf) -> None:
 
     The room below a floor shows a curve that stays there on its line.
     """
-    finite = values[np.isfinite(values)]
-    low, high = min(float(finite.min()), floor), float(finite.max())
-    room = 0.06 * max(high - low, 1e-3)
-    axes.set_ylim(low - room, high + room)
+    axes.set_ylim(*limits_around([*values.ravel(), floor], room=0.06))

@@ -8,12 +8,12 @@ import matplotlib as mpl
 import networkx as nx
 import numpy as np
 import pandas as pd
+import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure as Drawing
 from matplotlib.lines import Line2D
 from matplotlib.path import Path
-from matplotlib.ticker import MaxNLocator
 
 from ddobench.report.drawing import FAINT, INK, LOOK, Values, blank_drawing
 from ddobench.report.labels import wrap_text
@@ -92,7 +92,7 @@ def draw_graphs(
         bottom = _FOOT + (_CIRCLE - _MATRIX) / 2
         matrix = _place(drawing, left, bottom, _MATRIX, _MATRIX)
         bar = _place(drawing, left + _MATRIX + 0.08, bottom, _BAR, _MATRIX)
-        _draw_matrix(drawing, matrix, bar, pairs, threshold)
+        _draw_matrix(matrix, bar, pairs, threshold)
     return drawing
 
 
@@ -159,27 +159,24 @@ def _say_below(drawing: Drawing, left: float, text: str, lines: Iterable[_Lines]
         )  # fmt: skip
 
 
-def _draw_matrix(
-    drawing: Drawing, axes: Axes, bar: Axes, pairs: pd.DataFrame, threshold: float | None
-) -> None:
+def _draw_matrix(axes: Axes, bar: Axes, pairs: pd.DataFrame, threshold: float | None) -> None:
     """Colour every pair by its scaled entry, the diagonal left out, and dot the edges."""
     codes = int(pairs["b"].max()) + 1
     table = np.full((codes, codes), np.nan)
     table[pairs["a"], pairs["b"]] = table[pairs["b"], pairs["a"]] = pairs["scaled"]
     most = max(float(pairs["scaled"].abs().max()), threshold or 0.0, 1e-6)
-    image = axes.imshow(table, cmap=_COLORS, vmin=-most, vmax=most, interpolation="nearest")
+    marks = next((step for step in (1, 2, 5, 10, 20) if codes <= 5 * step), codes)
+    sns.heatmap(table, mask=np.isnan(table), cmap=_COLORS, vmin=-most, vmax=most, ax=axes,
+                cbar_ax=bar, square=True, xticklabels=marks, yticklabels=marks,
+                rasterized=True)  # fmt: skip
     edges = pairs[pairs["edge"]]
-    axes.plot(edges["b"], edges["a"], linestyle="none", marker="o", color=INK,
+    axes.plot(edges["b"] + 0.5, edges["a"] + 0.5, linestyle="none", marker="o", color=INK,
               markersize=min(3.0, 40 / codes), markeredgewidth=0)  # fmt: skip
     axes.set_facecolor("#c9ced4")
-    axes.tick_params(labelsize=7.5, length=2)
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10], integer=True))
+    axes.tick_params(labelsize=7.5, length=2, rotation=0)
     axes.set_xlabel("code $j$", fontsize=8.5, labelpad=2)
     axes.set_ylabel("code $i$", fontsize=8.5, labelpad=1)
     axes.set_title(r"pseudo-Hessian $\times \sqrt{M}$", loc="left", fontsize=8.5, pad=5)
-    scale = drawing.colorbar(image, cax=bar)
-    scale.outline.set_visible(False)
     bar.tick_params(labelsize=7.5, length=2)
     if threshold is not None:
         for level in (-threshold, threshold):

@@ -14,7 +14,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 
 from ddobench.report.columns import CELL, FAMILY, SERIES
 from ddobench.report.curves import average_curves, choose_series, climbing_families, series_of
-from ddobench.report.drawing import FAINT, INK, LOOK, PALE, blank_drawing
+from ddobench.report.drawing import FAINT, INK, LOOK, PALE, blank_drawing, limits_around
 from ddobench.report.evidence import Evidence
 from ddobench.report.figures import Absence, Figure
 from ddobench.report.files import row_stem
@@ -151,17 +151,16 @@ def _draw(points: pd.DataFrame, evidence: Evidence, name: str) -> Drawing:
 
 def _set_axes(axes: Axes, points: pd.DataFrame) -> None:
     """Set the axes that all panels share."""
-    last = int(points["iteration"].max())
+    last = max(int(points["iteration"].max()), 1)  # some methods propose once
     axes.set_xlim(-0.03 * last, 1.03 * last)
     axes.xaxis.set_major_locator(MaxNLocator(3, steps=[1, 2, 5, 10], integer=True))
-    shown = points[["mean", "mean_predicted"]].to_numpy(dtype=float)
-    low, high = min(float(np.nanmin(shown)), 0.0), float(np.nanmax(shown))
-    if _reach(points) <= _TALLEST:
-        axes.set_ylim(low - 0.08 * (high - low), high + 0.08 * (high - low))
+    shown = points[["mean", "mean_predicted"]].to_numpy(dtype=float).ravel()
+    if not _reach(points) > _TALLEST:
+        axes.set_ylim(*limits_around([0.0, *shown], room=0.08))
         axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
         return
     axes.set_yscale("asinh", linear_width=_ROOT)
-    axes.set_ylim(1.4 * min(low, -2.0), 1.4 * high)
+    axes.set_ylim(1.4 * np.nanmin([-2.0, *shown]), 1.4 * np.nanmax([2.0, *shown]))
     powers = [10.0**power for power in range(1, 16)]
     marks = [-mark for mark in powers] + [0.0, *powers]
     axes.yaxis.set_major_locator(FixedLocator(marks))

@@ -8,6 +8,7 @@ import matplotlib as mpl
 import networkx as nx
 import numpy as np
 import pandas as pd
+import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 from matplotlib.patches import Circle, Polygon
@@ -16,7 +17,16 @@ from numpy.typing import NDArray
 
 from ddobench.records import Portrait
 from ddobench.report.commands import sweep_command
-from ddobench.report.drawing import FAINT, INK, LOOK, PALE, WIDTH, Values, blank_drawing
+from ddobench.report.drawing import (
+    FAINT,
+    INK,
+    LOOK,
+    PALE,
+    WIDTH,
+    Values,
+    blank_drawing,
+    limits_around,
+)
 from ddobench.report.evidence import Evidence
 from ddobench.report.figures import Absence, Figure
 from ddobench.report.files import file_stem
@@ -222,18 +232,20 @@ def _draw_marginals(portrait: Portrait) -> Drawing:
     drawing, panels = _panels(portrait, len(portrait.observed[0]))
     for row, (name, designs) in zip(panels, coordinate_tables(portrait), strict=True):
         x = np.array(designs)
-        bins = np.linspace(x.min(), x.max(), _BINS + 1)
-        share = np.full(len(x), 100 / len(x))
-        tallest = max(np.histogram(column, bins, weights=share)[0].max() for column in x.T)
+        bins = np.linspace(*limits_around(x, room=0.0), _BINS + 1)
         for i, axes in enumerate(row):
-            axes.hist(x[:, i], bins, weights=share, color=_TONES[name])
-            axes.set_ylim(0, 1.06 * tallest)
-            axes.set_xlabel(f"{name} $x_{{{i}}}$")
+            axes.set_xlim(*limits_around(bins))
+            sns.histplot(x=x[:, i], bins=bins, stat="percent", color=_TONES[name], alpha=1,
+                         linewidth=0, ax=axes)  # fmt: skip
+            axes.set(xlabel=f"{name} $x_{{{i}}}$", ylabel="")
             axes.grid(axis="y", color=PALE, linewidth=0.6)
             axes.set_axisbelow(True)
             axes.tick_params(labelsize=8, labelleft=i == 0)
             axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
         row[0].set_ylabel("designs per bin [%]", fontsize=8)
+        tallest = max(bar.get_height() for axes in row for bar in axes.patches)
+        for axes in row:
+            axes.set_ylim(0, 1.06 * tallest)
     return drawing
 
 
@@ -242,11 +254,14 @@ def _draw_pairs(portrait: Portrait) -> Drawing:
     drawing, panels = _panels(portrait, len(pairs))
     order = np.argsort(portrait.y)
     y = np.array(portrait.y)[order]
+    least, most = limits_around(y, room=0.0)
     for row, (name, designs) in zip(panels, coordinate_tables(portrait), strict=True):
         x = np.array(designs)[order]
         for axes, (i, j) in zip(row, pairs, strict=True):
+            axes.set_xlim(*limits_around(x[:, i]))
+            axes.set_ylim(*limits_around(x[:, j]))
             dots = axes.scatter(x[:, i], x[:, j], c=y, s=3.5, cmap="cividis", linewidths=0,
-                                rasterized=True)  # fmt: skip
+                                vmin=least, vmax=most, rasterized=True)  # fmt: skip
             axes.set_xlabel(f"{name} $x_{i}$", labelpad=1)
             axes.set_ylabel(f"$x_{j}$", labelpad=0)
             axes.tick_params(labelsize=8)

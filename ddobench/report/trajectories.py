@@ -18,7 +18,7 @@ from ddobench.report.curves import (
     landmark_means,
     series_of,
 )
-from ddobench.report.drawing import LOOK
+from ddobench.report.drawing import LOOK, limits_around
 from ddobench.report.evidence import Evidence
 from ddobench.report.figures import Absence, Figure
 from ddobench.report.files import row_stem
@@ -120,14 +120,11 @@ def _draw(
     styles = {key: evidence.styles[task, *key] for key in series_of(points)}
     lacking = lost_seeds(evidence)
     sizes = sorted(points["d"].unique())
-    last = int(points["iteration"].max())
+    last = max(int(points["iteration"].max()), 1)  # some methods propose once
     with mpl.rc_context(LOOK):
         drawing, panels = panel_grid(
             len(sizes), name, list(styles.values()), "iteration", reading.axis
         )
-        for axes, d in zip(panels, sizes, strict=True):
-            _draw_panel(axes, points[points["d"] == d], styles, reading, last, lacking)
-            axes.set_title(f"$d = {d}$", loc="left", fontsize=9)
         panels[0].set_xlim(-0.02 * last, 1.02 * last)
         panels[0].xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10], integer=True))
         if reading.fraction:
@@ -136,6 +133,9 @@ def _draw(
         else:
             panels[0].set_ylim(*_limits(points, landmarks))
             panels[0].yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+        for axes, d in zip(panels, sizes, strict=True):
+            _draw_panel(axes, points[points["d"] == d], styles, reading, last, lacking)
+            axes.set_title(f"$d = {d}$", loc="left", fontsize=9)
         if reading.landmarks:
             for axes, d in zip(panels, sizes, strict=True):
                 draw_landmarks(axes, *landmarks.loc[d, ["best_visible", "optimum"]])
@@ -146,10 +146,9 @@ def _draw(
 def _limits(points: pd.DataFrame, landmarks: pd.DataFrame) -> tuple[float, float]:
     """Return limits that hold all means and landmarks, and bands unless they dwarf these."""
     shown = np.concatenate([points["mean"], landmarks.to_numpy().ravel(), [0.0]])
-    low, high = float(np.nanmin(shown)), float(np.nanmax(shown))
-    most = 0.25 * max(high - low, 1e-3)
+    low, high = limits_around(shown, room=0.0)
+    most, room = 0.25 * (high - low), 0.04 * (high - low)
     bottom, top = np.nanmin([*points["low"], low]), np.nanmax([*points["high"], high])
-    room = 0.04 * (high - low)
     return max(low - most, float(bottom) - room), min(high + most, float(top) + room)
 
 

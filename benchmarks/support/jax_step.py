@@ -1,7 +1,7 @@
 """The training step of `training.py` in JAX, under jit and vmap; prints microseconds as JSON.
 
-JAX is no dependency of the project: run this with an interpreter of its own, as `training.py --jax`
-does. Minibatches are taken from the table by rows that were drawn before.
+No benchmark by itself, and JAX is no dependency of the project: `training.py --jax` runs this with
+an interpreter that has it. Minibatches are taken from the table by rows that were drawn before.
 """
 
 import importlib

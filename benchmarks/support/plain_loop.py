@@ -1,6 +1,7 @@
 """One seed of GA as anyone would write it in plain PyTorch; prints the CPU seconds of its training.
 
-Run by `seeds.py`, once per seed. Task and oracle are the project's, everything else is bare.
+No benchmark by itself: `seeds.py` runs it, once per seed. Task and oracle are the project's,
+everything else is bare.
 """
 
 import sys
