@@ -28,8 +28,8 @@ import torch
 from torch import Tensor
 
 from ddobench.errors import UsageError, check_whole
-from ddobench.networks import Passes, StackedMLP
-from ddobench.surrogates import MLP, FitStep, Lessons, thin
+from ddobench.models.networks import Passes, StackedMLP
+from ddobench.parts.surrogates import MLP, FitStep, TrainingData, thin
 
 
 @dataclass(kw_only=True)
@@ -52,12 +52,12 @@ class Conservative(MLP):
                 f"surrogate.alpha must be positive, its log is learned, got {self.alpha}"
             )
 
-    def make_step(self, network: StackedMLP, lessons: Lessons) -> "ConservativeStep":
+    def make_step(self, network: StackedMLP, data: TrainingData) -> "ConservativeStep":
         """Return the conservative step; its climb is as long in any number of coordinates."""
         return ConservativeStep(
             network,
             negative_steps=self.negative_steps,
-            negative_rate=self.negative_rate * lessons.chart.visible.mean.shape[2] ** 0.5,
+            negative_rate=self.negative_rate * data.coordinates.visible.mean.shape[2] ** 0.5,
             alpha=self.alpha,
             alpha_rate=self.alpha_rate,
             limit=self.limit,

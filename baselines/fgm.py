@@ -32,14 +32,14 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from ddobench.baselines.fgm_discrete import DiscreteFGM
-from ddobench.cliques import CliqueMLP
 from ddobench.contracts import Dataset, Insight, Privilege, Proposal, Space
-from ddobench.discovery import Discovered
 from ddobench.errors import check_whole
-from ddobench.networks import StackedMLP
-from ddobench.pipeline import Pipeline
-from ddobench.streams import Streams
-from ddobench.surrogates import MLP, FitStep, Lessons
+from ddobench.models.cliques import CliqueMLP
+from ddobench.models.networks import StackedMLP
+from ddobench.parts.discovery import Discovered
+from ddobench.parts.pipeline import Pipeline
+from ddobench.parts.surrogates import MLP, FitStep, TrainingData
+from ddobench.rng import Streams
 
 
 @dataclass(kw_only=True)
@@ -53,24 +53,24 @@ class Cliques(MLP):
         super().__post_init__()
         check_whole("surrogate.depth", self.depth, 1)
 
-    def make_network(self, sizes: Sequence[int], lessons: Lessons, rng: Streams) -> CliqueMLP:
+    def make_network(self, sizes: Sequence[int], data: TrainingData, rng: Streams) -> CliqueMLP:
         """Return a network over the cliques of each seed's graph."""
-        return CliqueMLP(sizes, [found.graph for found in lessons.found], rng, lessons.device)
+        return CliqueMLP(sizes, [found.graph for found in data.found], rng, data.device)
 
-    def make_step(self, network: StackedMLP, lessons: Lessons) -> "FitStep":
+    def make_step(self, network: StackedMLP, data: TrainingData) -> "FitStep":
         """Return the ordinary step, with an eye on graphs that change during the training."""
         assert isinstance(network, CliqueMLP)
-        return WatchedStep(network, lessons, self.training.steps)
+        return WatchedStep(network, data, self.training.steps)
 
 
 class WatchedStep(FitStep):
     """A step after which the graphs may change."""
 
-    def __init__(self, network: CliqueMLP, lessons: Lessons, steps: int) -> None:
+    def __init__(self, network: CliqueMLP, data: TrainingData, steps: int) -> None:
         super().__init__(network)
         self.cliques = network
         self.steps = steps
-        self.watcher = lessons.graph.watcher()
+        self.watcher = data.graph.watcher()
         self.taken = 0
         self.found: list[Discovered] = []
 

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ddobench.contracts import Dataset, Method, Privilege, Proposal, Space
-from ddobench.elimination import Scope, Table, maximise
 from ddobench.errors import UsageError
-from ddobench.regression import least_squares
-from ddobench.streams import Streams
+from ddobench.exact.max_sum import Scope, Table, maximise
+from ddobench.models.least_squares import least_squares
+from ddobench.rng import Streams
 
 
 @dataclass(kw_only=True)

@@ -20,8 +20,8 @@ from torch import Tensor
 
 from ddobench.contracts import Dataset, Method, Proposal
 from ddobench.errors import UsageError
-from ddobench.regression import least_squares
-from ddobench.streams import Streams
+from ddobench.models.least_squares import least_squares
+from ddobench.rng import Streams
 
 Values = NDArray[np.float64]
 

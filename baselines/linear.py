@@ -14,9 +14,9 @@ import torch
 from torch import Tensor
 
 from ddobench.errors import UsageError
-from ddobench.regression import least_squares
-from ddobench.streams import Streams
-from ddobench.surrogates import Lessons, Model, Surrogate
+from ddobench.models.least_squares import least_squares
+from ddobench.parts.surrogates import Model, Surrogate, TrainingData
+from ddobench.rng import Streams
 
 
 @dataclass(kw_only=True)
@@ -31,11 +31,11 @@ class Linear(Surrogate):
         if self.ridge < 0:
             raise UsageError(f"surrogate.ridge must be 0 or more, got {self.ridge}")
 
-    def fit(self, lessons: Lessons, rng: Streams) -> "Hyperplane":  # noqa: ARG002 - nothing is drawn
+    def fit(self, data: TrainingData, rng: Streams) -> "Hyperplane":  # noqa: ARG002 - nothing is drawn
         """Solve for the slopes of each seed."""
-        tables = zip(lessons.chart.z.numpy(), lessons.y.numpy(), strict=True)
+        tables = zip(data.coordinates.z.numpy(), data.y.numpy(), strict=True)
         slopes = np.stack([least_squares(z, y, self.ridge) for z, y in tables])
-        return Hyperplane(torch.from_numpy(slopes)[:, None, :].to(lessons.device))
+        return Hyperplane(torch.from_numpy(slopes)[:, None, :].to(data.device))
 
 
 class Hyperplane(Model):

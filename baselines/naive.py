@@ -11,7 +11,7 @@ from typing import ClassVar
 from torch import Tensor
 
 from ddobench.contracts import Dataset, Method, Proposal
-from ddobench.streams import Streams
+from ddobench.rng import Streams
 
 
 @dataclass(kw_only=True)

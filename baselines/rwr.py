@@ -24,9 +24,9 @@ from torch import Tensor
 
 from ddobench.contracts import Space
 from ddobench.errors import UsageError, check_whole
-from ddobench.search import Ledge, Search
-from ddobench.streams import Streams
-from ddobench.surrogates import Model
+from ddobench.parts.search import AscentStep, Search
+from ddobench.parts.surrogates import Model
+from ddobench.rng import Streams
 
 
 @dataclass(kw_only=True)
@@ -56,7 +56,7 @@ class RWR(Search):
 
     def run(
         self, start: Tensor, model: Model, rng: Streams, failures: MutableMapping[int, str]
-    ) -> Iterator[Ledge]:
+    ) -> Iterator[AscentStep]:
         """Move the Gaussians and yield their means."""
         noise = rng.child("noise")
         mean = start.clone()  # (S, K, e)
@@ -67,7 +67,7 @@ class RWR(Search):
         )
         for iteration in range(self.steps + 1):
             if iteration % self.record_every == 0 or iteration == self.steps:
-                yield Ledge(iteration, mean.clone(), model.value(mean))
+                yield AscentStep(iteration, mean.clone(), model.value(mean))
             if iteration == self.steps:
                 break
             draw = noise.normal(designs, e).to(mean)  # (S, K, e)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pandas as pd
 
 import ddobench
-from ddobench.provenance import describe_machine
+from ddobench.runner.provenance import describe_machine
 
 METHODS = ["random", "naive", "linear", "ga", "rwr", "coms"]
 COLUMNS = ["best_oracle", "final_model", "invalid_final", "optimum", "seconds_fit"]

@@ -23,9 +23,9 @@ from unittest import mock
 import numpy as np
 import yaml
 
-from ddobench.provenance import describe_machine
-from ddobench.records import Portrait, Record
-from ddobench.store import Store
+from ddobench.runner.provenance import describe_machine
+from ddobench.store.records import Portrait, Record
+from ddobench.store.runs import Store
 
 LIMIT_SECONDS = 60.0
 LIMIT_GB = 2.0
@@ -48,7 +48,7 @@ def make_diagnostics(d: int) -> dict[str, Any]:
     return {
         "training_loss": rng.exponential(size=50).tolist(),
         "held_out_r2": 0.5,
-        "believed": (3 * CLIMB).tolist(),
+        "predicted": (3 * CLIMB).tolist(),
         "edges": [[i, j] for i in range(d) for j in range(i) if hessian[i, j] > 2.5],
         "pseudo_hessian": ((hessian + hessian.T) / 2).tolist(),
         "overestimation": CLIMB.tolist(),

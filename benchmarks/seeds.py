@@ -18,16 +18,16 @@ from pathlib import Path
 
 import torch
 
-from ddobench.axes import Identity as PlainAxes
-from ddobench.discovery import Complete
-from ddobench.latents import Identity
-from ddobench.pipeline import Pipeline
-from ddobench.provenance import describe_machine
-from ddobench.search import Ascent
-from ddobench.streams import Streams
-from ddobench.surrogates import MLP
+from ddobench.models.training import Training
+from ddobench.parts.axes import Identity as PlainAxes
+from ddobench.parts.discovery import Complete
+from ddobench.parts.latents import Identity
+from ddobench.parts.pipeline import Pipeline
+from ddobench.parts.search import Ascent
+from ddobench.parts.surrogates import MLP
+from ddobench.rng import Streams
+from ddobench.runner.provenance import describe_machine
 from ddobench.tasks.rbf import RBF
-from ddobench.training import Training
 
 ONE_THREAD = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 LIMITS = {256: 1.3, 64: 2.5}

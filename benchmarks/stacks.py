@@ -16,11 +16,11 @@ import numpy as np
 import torch
 from hydra import compose, initialize_config_module
 
-from ddobench import plugins
-from ddobench.execution import run_seeds
-from ddobench.provenance import describe_machine
-from ddobench.records import Record
-from ddobench.specification import Specification, specify
+from ddobench.cli import hydra_hooks as plugins
+from ddobench.runner.execute import run_seeds
+from ddobench.runner.provenance import describe_machine
+from ddobench.runner.spec import Specification, specify
+from ddobench.store.records import Record
 
 SHARED = 3  # the seed that is in every stack
 STACKS = [(3,), (8, 3), (5, 0, 1, 3, 2), (7, 3, 5, 0, 1, 2, 4, 6, 8, 9)]

@@ -13,9 +13,9 @@ import sys
 import tempfile
 import time
 
-import ddobench.execution as execution
-from ddobench.cli import main
-from ddobench.provenance import describe_machine
+import ddobench.runner.execute as execution
+from ddobench.cli.main import main
+from ddobench.runner.provenance import describe_machine
 
 SEEDS = 50
 LIMIT_MS = 5.0

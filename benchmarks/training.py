@@ -19,11 +19,10 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from ddobench.baselines.coms import ConservativeStep
-from ddobench.networks import Passes, StackedMLP
-from ddobench.optimisers import AdamW
-from ddobench.provenance import describe_machine
-from ddobench.streams import Streams
-from ddobench.training import Minibatches, squared_error
+from ddobench.models.networks import Passes, StackedMLP
+from ddobench.models.training import Minibatches, backprop_squared_error
+from ddobench.rng import Streams
+from ddobench.runner.provenance import describe_machine
 
 SEEDS, ROWS, BATCH, D = 10, 2000, 128, 41
 NEGATIVE_STEPS = 50
@@ -40,7 +39,7 @@ def make_step(width: int, *, conservative: bool) -> Step:
     tables = [rng.child("x").normal(ROWS, D), rng.child("y").normal(ROWS)]
     rows = torch.arange(ROWS).expand(SEEDS, ROWS)
     batches = Minibatches(tables, rows, BATCH, rng.child("minibatches"))
-    optimiser = AdamW([network.flat], rate=1e-3)
+    optimiser = torch.optim.AdamW([network.flat], lr=1e-3, fused=True)
     passes = Passes(network)
     conserve = ConservativeStep(
         network,
@@ -53,7 +52,7 @@ def make_step(width: int, *, conservative: bool) -> Step:
 
     def step() -> None:
         x, y = next(batches)
-        _ = conserve(x, y) if conservative else squared_error(passes, x, y)
+        _ = conserve(x, y) if conservative else backprop_squared_error(passes, x, y)
         optimiser.step()
 
     return step

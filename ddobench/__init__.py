@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from ddobench.determinism import request_stable_products
 
 if TYPE_CHECKING:
-    from ddobench.interface import run
-    from ddobench.store import load, load_curves
+    from ddobench.api import run
+    from ddobench.store.runs import load, load_curves
 
 __all__ = ["load", "load_curves", "run"]
 
@@ -20,11 +20,11 @@ request_stable_products()
 def __getattr__(name: str) -> Any:
     """Import the interface on first use: the command line must start without pandas and torch."""
     if name == "run":
-        from ddobench.interface import run
+        from ddobench.api import run
 
         return run
     if name in ("load", "load_curves"):
-        from ddobench import store
+        from ddobench.store import runs as store
 
         return getattr(store, name)
     raise AttributeError(f"module 'ddobench' has no attribute {name!r}")

@@ -1,6 +1,6 @@
 """Run `python -m ddobench`."""
 
-from ddobench.cli import main
+from ddobench.cli.main import main
 
 if __name__ == "__main__":
     main()

@@ -17,8 +17,8 @@ from torch import Tensor
 from ddobench.errors import UsageError, check_whole
 from ddobench.graphs import Graph
 from ddobench.identity import declared_name
-from ddobench.memory import Memory
-from ddobench.streams import Stream, Streams
+from ddobench.rng import Stream, Streams
+from ddobench.store.cache import ArrayCache
 
 Privilege = Literal["graph", "hidden"]
 
@@ -207,7 +207,7 @@ class Method(ABC):
     seeds_at_once: ClassVar[int | None] = None  # the most seeds worth stacking; None: all of them
 
     # what runs of the same task and seed share; the harness brings one that lasts
-    memory: Memory = field(init=False, default_factory=Memory, repr=False, compare=False)
+    cache: ArrayCache = field(init=False, default_factory=ArrayCache, repr=False, compare=False)
 
     def privileges(self, space: Space) -> frozenset[Privilege]:  # noqa: ARG002 - a default for all
         """Return the privileged knowledge this configuration asks for on designs of a space."""

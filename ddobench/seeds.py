@@ -33,7 +33,7 @@ def parse_seeds(spelling: object) -> tuple[int, ...]:
     return tuple(seeds)
 
 
-def spell_compactly(seeds: Sequence[int]) -> str:
+def format_seeds(seeds: Sequence[int]) -> str:
     """Return the shortest spelling of seeds in rising order: 0-9,20-24."""
     parts: list[str] = []
     for _, run in itertools.groupby(enumerate(seeds), key=lambda pair: pair[1] - pair[0]):

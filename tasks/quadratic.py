@@ -13,10 +13,10 @@ import torch
 from torch import Tensor
 
 from ddobench.contracts import Dataset, Description, Problem, Space, Task
-from ddobench.elimination import Table, Values, maximise
 from ddobench.errors import UsageError, check_one_of, check_whole
+from ddobench.exact.max_sum import Table, Values, maximise
 from ddobench.graphs import Graph
-from ddobench.streams import Streams
+from ddobench.rng import Streams
 
 SIGNS = ("ones", "random")
 

@@ -5,7 +5,7 @@ behind an affine map and a softplus, `toy3d` is the smallest of them. The functi
 not depend on the map, the base, n, noise or truncation, so variants of a task stay comparable; and
 rows are drawn one after the other, so a smaller table is the beginning of a larger one.
 
-The optimum is exact, with a certificate: see `ddobench.peaks`.
+The optimum is exact, with a certificate: see `ddobench.exact.optimum`.
 """
 
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ from torch import Tensor
 
 from ddobench.contracts import Dataset, Description, Problem, Space, Task
 from ddobench.errors import UsageError, check_one_of, check_whole
-from ddobench.families import choose_family
+from ddobench.exact.bumps import RBFSum, draw_rbf
+from ddobench.exact.families import choose_family
+from ddobench.exact.maps import MAPS, ORDERS, Observation, draw_observation
+from ddobench.exact.optimum import find_peak
 from ddobench.graphs import Graph
-from ddobench.observation import MAPS, ORDERS, Observation, draw_observation
-from ddobench.peaks import find_peak
-from ddobench.rbf import RBFSum, draw_rbf
-from ddobench.streams import Stream, Streams
+from ddobench.rng import Stream, Streams
 
 BASES = ("normal", "mixture")
 PILOT = 20_000  # rows that fix the scale of the noise and the ceiling of a truncated table

@@ -17,9 +17,9 @@ from hypothesis import settings  # noqa: E402 - the numeric libraries read the a
 import ddobench  # noqa: E402, F401 - sets the mode of MKL's products before the first of them
 
 if TYPE_CHECKING:
-    from tests.synthetic_stores import Fill
+    from tests.support.synthetic_stores import Fill
 
-pytest.register_assert_rewrite("tests.drawn")  # so that a failure there shows what was drawn
+pytest.register_assert_rewrite("tests.support.drawn")  # so that a failure shows what was drawn
 
 # No deadline: a busy machine is not a bug. The same examples every time: neither is a lucky day.
 settings.register_profile("ddobench", deadline=None, derandomize=True, database=None)
@@ -39,6 +39,6 @@ def restore_log() -> Iterator[None]:
 @pytest.fixture
 def fill(tmp_path: Path) -> "Fill":
     """Return a function that stores rows and returns the folder."""
-    from tests.synthetic_stores import store_rows  # not above: most tests need no report
+    from tests.support.synthetic_stores import store_rows  # not above: most tests need no report
 
     return lambda rows: store_rows(tmp_path / "runs", rows)

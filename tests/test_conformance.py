@@ -9,11 +9,11 @@ import pytest
 import torch
 
 from ddobench.contracts import Dataset, Problem, Space
-from ddobench.execution import run_seeds
-from ddobench.records import Record
-from tests import rounding
-from tests.catalogue import METHODS, PAIRS, REFUSED, TASKS, build, problem, specification
-from tests.rounding import MKL
+from ddobench.runner.execute import run_seeds
+from ddobench.store.records import Record
+from tests.support import rounding
+from tests.support.catalogue import METHODS, PAIRS, REFUSED, TASKS, build, problem, specification
+from tests.support.rounding import MKL
 
 each_task = pytest.mark.parametrize("task", TASKS)
 each_method = pytest.mark.parametrize("method", METHODS)
@@ -200,8 +200,8 @@ def test_the_oracle_is_asked_only_once_the_proposals_are_made(
     drawn = drawn_task.problem((0, 1))
     calls_to_draw = len(guarded_oracle)
     data = drawn.visible_to(built.privileges(drawn.data.space))
-    from ddobench.execution import collect
-    from ddobench.streams import Streams
+    from ddobench.rng import Streams
+    from ddobench.runner.execute import collect
 
     built.fit(data, Streams((0, 1), "method"))
     collect(built, data.x[:, :8], Streams((0, 1), "method/propose"))
@@ -210,8 +210,8 @@ def test_the_oracle_is_asked_only_once_the_proposals_are_made(
 
 @each_pair
 def test_a_method_leaves_the_visible_table_as_it_was(task: str, method: str) -> None:
-    from ddobench.execution import collect
-    from ddobench.streams import Streams
+    from ddobench.rng import Streams
+    from ddobench.runner.execute import collect
 
     drawn_task, built = build(task, method)
     drawn = drawn_task.problem((0, 1))
@@ -231,7 +231,7 @@ def test_all_methods_of_a_seed_start_from_the_same_data_and_designs(
     task: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]] = []
-    import ddobench.execution as execution
+    import ddobench.runner.execute as execution
 
     def spy(method: Any, starts: torch.Tensor, rng: Any) -> Any:
         seen.append((method.seen.x, method.seen.y, starts))

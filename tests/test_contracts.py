@@ -5,7 +5,7 @@ import torch
 
 from ddobench.contracts import Dataset, Space
 from ddobench.errors import UsageError
-from tests.fakes import Climb, Sum, SumProblem
+from tests.support.fakes import Climb, Sum, SumProblem
 
 
 def test_a_continuous_space_holds_every_finite_design() -> None:

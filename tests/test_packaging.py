@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.processes import PATIENCE
+from tests.support.processes import PATIENCE
 
 ROOT = Path(__file__).parent.parent
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from ddobench.graphs import Graph
-from ddobench.recovery import Recovery
+from ddobench.graphs import Graph, Recovery
 
 TRUTH = Graph.from_edges(5, [(0, 1), (1, 2), (2, 3), (3, 4)])
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ddobench.errors import UsageError
-from ddobench.seeds import parse_seeds, spell_compactly
+from ddobench.seeds import format_seeds, parse_seeds
 
 REMEDY = "write seed=7, seed=0-49 or seed=0-9,20-24"
 
@@ -68,9 +68,9 @@ def test_no_seed_at_all_is_refused() -> None:
     [((7,), "7"), ((0, 1, 2), "0-2"), ((0, 1, 5, 7, 8), "0-1,5,7-8"), ((3, 2, 1), "3,2,1")],
 )
 def test_runs_of_seeds_are_spelled_as_ranges(seeds: tuple[int, ...], spelling: str) -> None:
-    assert spell_compactly(seeds) == spelling
+    assert format_seeds(seeds) == spelling
 
 
 @given(st.lists(st.integers(0, 30), min_size=1, unique=True))
 def test_a_compact_spelling_is_read_back_in_the_same_order(seeds: list[int]) -> None:
-    assert parse_seeds(spell_compactly(seeds)) == tuple(seeds)
+    assert parse_seeds(format_seeds(seeds)) == tuple(seeds)

@@ -16,9 +16,9 @@ from ddobench.compare.settings import Change, config_changes, origin_changes
 from ddobench.compare.sides import Side, read_sides
 from ddobench.errors import UsageError
 from ddobench.progress import reporting_late
-from ddobench.report.evidence import FILTERS
-from ddobench.report.files import write_atomically
-from ddobench.report.tables import to_csv
+from ddobench.report.data.files import write_atomically
+from ddobench.report.data.report_data import FILTERS
+from ddobench.report.tables.formats import to_csv
 
 _EPILOG = """\
 A and B are each a folder of stored runs, or a git revision (a hash or the beginning of one, a
@@ -58,7 +58,7 @@ def compare(a: Side, b: Side, score: str) -> Comparison:
         score=score,
         table=table.assign(settings=spelled),
         sections={
-            "Settings that differ": spelling.spell_changes(settings),
+            "Settings that differ": spelling.format_changes(settings),
             "Versions and machines that differ": origins,
         },
         compared=int(table["pairs"].sum()),

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from ddobench.compare.sides import Side
-from ddobench.report.columns import CELL, SERIES
-from ddobench.statistics import paired_difference
+from ddobench.report.tables.columns import CELL, SERIES
+from ddobench.stats.samples import paired_difference
 
 SCORES = ("final_model", "best_oracle", "regret_final", "invalid_final")
 KEY = [*CELL, *SERIES, "seed"]  # not the digest: a new version of a method has another

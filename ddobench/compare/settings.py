@@ -27,7 +27,7 @@ def changed_settings(before: Iterable[Any], after: Iterable[Any]) -> list[Change
     """Return what differs between two collections of nested settings, by dotted name."""
     first, second = _gather(before), _gather(after)
     return [
-        (name, _spell(first.get(name, {ABSENT})), _spell(second.get(name, {ABSENT})))
+        (name, _format(first.get(name, {ABSENT})), _format(second.get(name, {ABSENT})))
         for name in sorted({*first, *second})
         if first.get(name) != second.get(name)
     ]
@@ -63,7 +63,7 @@ def _gather(collection: Iterable[Mapping[str, Any]]) -> dict[str, set[str]]:
     return values
 
 
-def _spell(values: set[str]) -> str:
+def _format(values: set[str]) -> str:
     shown = [
         value if len(value) <= _LONGEST else f"{value[:_LONGEST]}…" for value in sorted(values)
     ]

@@ -10,9 +10,9 @@ from typing import Any
 import pandas as pd
 
 from ddobench.errors import UsageError
-from ddobench.report.columns import CELL, SERIES
-from ddobench.report.evidence import filter_runs, make_uniform
-from ddobench.store import Survey, survey
+from ddobench.report.data.report_data import filter_runs, make_uniform
+from ddobench.report.tables.columns import CELL, SERIES
+from ddobench.store.runs import Survey, survey
 
 _FOLDER, _REVISION = "dir:", "rev:"
 _ABBREVIATED = re.compile(r"[0-9a-f]{4,40}")
@@ -24,7 +24,7 @@ class Side:
     """One side of a comparison."""
 
     name: str
-    runs: pd.DataFrame  # one row per run, the columns of `Evidence.runs`
+    runs: pd.DataFrame  # one row per run, the columns of `ReportData.runs`
     curves: pd.DataFrame
     configs: Mapping[str, Mapping[str, Any]]  # resolved, by digest
     provenance: Mapping[str, Mapping[str, Any]]  # by the path of a run

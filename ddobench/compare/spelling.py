@@ -8,8 +8,8 @@ import pandas as pd
 
 from ddobench.compare.settings import Change
 from ddobench.compare.sides import Side
-from ddobench.report.columns import CELL, FAMILY, SERIES
-from ddobench.report.tables import (
+from ddobench.report.tables.columns import CELL, FAMILY, SERIES
+from ddobench.report.tables.formats import (
     DASH,
     MINUS,
     escape_markdown,
@@ -90,7 +90,7 @@ def _method(row: "Mapping[Any, Any] | pd.Series[Any]") -> str:
     return f"{row['method']} {row['method_variant']}".strip()
 
 
-def spell_rows(table: pd.DataFrame) -> list[list[str]]:
+def format_rows(table: pd.DataFrame) -> list[list[str]]:
     """Spell the lines of a table under HEADER."""
     lines = []
     for _, row in table.iterrows():
@@ -102,10 +102,10 @@ def spell_rows(table: pd.DataFrame) -> list[list[str]]:
                     format_number(row["mean_a"]),
                     format_number(row["mean_b"]),
                 ),
-                *(spell_change(row["difference"]), _spell_interval(row["low"], row["high"])),
+                *(format_change(row["difference"]), _format_interval(row["low"], row["high"])),
                 *(
-                    _spell_interval(row["t_low"], row["t_high"]),
-                    spell_change(row["largest_change"]),
+                    _format_interval(row["t_low"], row["t_high"]),
+                    format_change(row["largest_change"]),
                 ),
                 *(str(row["only_a"]), str(row["only_b"]), str(row["status_changes"])),
             ]
@@ -115,25 +115,25 @@ def spell_rows(table: pd.DataFrame) -> list[list[str]]:
 
 def telling_columns(table: pd.DataFrame) -> dict[str, list[str]]:
     """Return the spelled table by column, without columns that say the same nothing everywhere."""
-    rows = spell_rows(table)
+    rows = format_rows(table)
     columns = {name: [row[i] for row in rows] for i, name in enumerate(HEADER)}
     return {name: cells for name, cells in columns.items() if {*cells} != {_SILENT.get(name)}}
 
 
-def spell_change(value: float) -> str:
+def format_change(value: float) -> str:
     """Spell a change with three digits; only what is exactly nothing is "0"."""
     if not math.isfinite(value):
         return DASH
     return "0" if value == 0 else f"{value:.3g}".replace("-", MINUS)
 
 
-def _spell_interval(low: float, high: float) -> str:
+def _format_interval(low: float, high: float) -> str:
     if not (math.isfinite(low) and math.isfinite(high)):
         return DASH
-    return f"[{spell_change(low)}, {spell_change(high)}]"
+    return f"[{format_change(low)}, {format_change(high)}]"
 
 
-def spell_changes(changes: Mapping[Change, Sequence[Mapping[Hashable, Any]]]) -> list[str]:
+def format_changes(changes: Mapping[Change, Sequence[Mapping[Hashable, Any]]]) -> list[str]:
     """Spell each change of a setting once, with the lines of the table that it concerns."""
     said = []
     for (name, before, after), rows in changes.items():
@@ -162,7 +162,7 @@ def to_markdown(
     if len(table):
         parts.append(f"## Differences in {score}\n")
         parts.append(
-            markdown_table(HEADER, spell_rows(table), [HEADER.index(name) for name in WORDS])
+            markdown_table(HEADER, format_rows(table), [HEADER.index(name) for name in WORDS])
         )
     for title, lines in sections.items():
         if lines:

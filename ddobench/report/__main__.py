@@ -4,12 +4,12 @@ import re
 import sys
 from typing import Any
 
-from ddobench.cli import run_hydra
+from ddobench.cli.main import run_hydra
 
 _FILTER = re.compile(r"(?:only\.)?(task|method|d|n|seed|budget)=(.*)", re.DOTALL)
 
 
-def spell_filter(word: str) -> str:
+def format_filter(word: str) -> str:
     """Spell a filter for Hydra.
 
     `method=a,b` would choose options of a config group, `only.method=[a,b]` is a plain value.
@@ -27,7 +27,7 @@ def job(cfg: Any) -> None:
     from omegaconf import OmegaConf
 
     from ddobench.progress import reporting_late
-    from ddobench.report.writer import write_report
+    from ddobench.report.output.writer import write_report
 
     plain: Any = OmegaConf.to_container(cfg, resolve=True)
     with reporting_late():
@@ -43,7 +43,7 @@ def job(cfg: Any) -> None:
 
 def main() -> None:
     """Run the command line."""
-    sys.argv[1:] = [spell_filter(word) for word in sys.argv[1:]]
+    sys.argv[1:] = [format_filter(word) for word in sys.argv[1:]]
     run_hydra(job, "report")
 
 

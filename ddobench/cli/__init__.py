@@ -1,0 +1,1 @@
+"""The command line: what a user types becomes one composed configuration, or one sentence."""

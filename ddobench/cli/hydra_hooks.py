@@ -1,0 +1,52 @@
+"""Makes Hydra know our sweeper, our resolver and the configurations that plug-ins announce."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from hydra._internal.hydra import Hydra
+from hydra.core.config_search_path import ConfigSearchPath
+from hydra.core.plugins import Plugins
+from hydra.plugins.search_path_plugin import SearchPathPlugin
+from omegaconf import OmegaConf
+
+from ddobench import registry
+
+
+class AnnouncedConfigs(SearchPathPlugin):
+    """Adds the configuration packages of installed plug-ins to Hydra's search path."""
+
+    def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
+        """Append one entry for each announced package."""
+        for name, package in registry.announced().items():
+            search_path.append(provider=name, path=f"pkg://{package}")
+
+
+def register() -> None:
+    """Register everything; repeating it is harmless."""
+    plugins = Plugins.instance()  # scans Hydra's own plug-ins, which must come before ours
+    from ddobench.cli.sweeper import SeedSweeper
+
+    plugins.register(SeedSweeper)
+    plugins.register(AnnouncedConfigs)
+    # Hydra 1.3 accepts plug-ins only under this prefix.
+    plugins.class_name_to_class["hydra_plugins.ddobench.SeedSweeper"] = SeedSweeper
+    OmegaConf.register_new_resolver("scale", scale, replace=True)
+
+
+@contextmanager
+def trusting_the_flag() -> Iterator[None]:
+    """Let `-m` alone decide that this is a sweep.
+
+    Hydra would compose the whole configuration once more only to look at `hydra.mode`.
+    """
+    original = Hydra.get_mode
+    Hydra.get_mode = lambda *_, **__: None  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        Hydra.get_mode = original  # type: ignore[method-assign]
+
+
+def scale(steps: int, factor: float) -> int:
+    """Return a number of steps scaled by a budget, at least one."""
+    return max(1, round(steps * factor))

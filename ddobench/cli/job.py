@@ -1,0 +1,66 @@
+"""The function Hydra calls for every job: one point of a sweep with one or more seeds."""
+
+from typing import TYPE_CHECKING
+
+from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf
+
+from ddobench.cli import hydra_hooks as plugins
+from ddobench.progress import reporting
+from ddobench.seeds import parse_seeds
+
+if TYPE_CHECKING:
+    from ddobench.runner.execute import Outcome
+    from ddobench.runner.spec import Specification
+    from ddobench.store.runs import Store
+
+plugins.register()  # worker processes of a launcher start here
+
+
+def run_job(cfg: DictConfig) -> "Outcome":
+    """Run the seeds of `cfg` that are not stored yet."""
+    from ddobench.runner.execute import execute, place_of
+    from ddobench.runner.spec import specify
+    from ddobench.store.runs import Store
+
+    hydra = HydraConfig.get()
+    spec = specify(cfg, hydra.runtime.choices)
+    seeds = parse_seeds(OmegaConf.to_object(cfg.seed) if OmegaConf.is_list(cfg.seed) else cfg.seed)
+    store = Store(cfg.results_dir)
+    if hydra.mode == RunMode.MULTIRUN:
+        return execute(spec, seeds, store)
+
+    spec.build()
+    missing = store.missing(place_of(store, spec), seeds)
+    if cfg.plan:
+        print(f"{spec.title}: {len(missing)} of {len(seeds)} seeds to run; plan=true runs nothing")
+        raise SystemExit(0)
+    with reporting(len(missing)):
+        outcome = execute(spec, missing, store)
+    print(_describe(spec, seeds, len(missing), store))
+    if outcome.failed:
+        raise SystemExit(1)
+    return outcome
+
+
+def _describe(spec: "Specification", seeds: tuple[int, ...], fresh: int, store: "Store") -> str:
+    """Say in one line what the asked-for runs gave."""
+    from ddobench.runner.execute import place_of
+    from ddobench.store.runs import load
+
+    folder = place_of(store, spec).folder
+    runs = load(folder)
+    runs = runs[runs["seed"].isin(seeds)]
+    ok = runs[runs["status"] == "ok"]
+    news = "already stored" if not fresh else "stored"
+    head = f"{spec.title}, {'seed' if len(seeds) == 1 else f'{len(seeds)} seeds,'}"
+    head += f" {seeds[0]}" if len(seeds) == 1 else " mean"
+    if ok.empty:
+        reasons = "; ".join(sorted(set(runs["reason"])))
+        return f"{head}: {runs['status'].iloc[0]}: {reasons} ({news} in {folder})"
+    mean = ok[["final_model", "regret_final", "invalid_final"]].mean()
+    return (
+        f"{head}: value {mean['final_model']:.3g} sd, regret {mean['regret_final']:.3g} "
+        f"({ok['regret_unit'].iloc[0]}), invalid {mean['invalid_final']:.0%} ({news} in {folder})"
+    )

@@ -1,0 +1,134 @@
+"""The command line: `python -m ddobench`, or the script `ddobench`."""
+
+import contextlib
+import functools
+import logging
+import os
+import shlex
+import sys
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from ddobench.cli.argv import CONFIG_DIR, MULTIRUN, normalise, normalise_line, option_value
+from ddobench.errors import UsageError
+
+_HELP = ("-h", "--help")
+_COMPLETION = ("-sc", "--shell-completion")
+
+
+def main() -> None:
+    """Run a job or a sweep, or print the help."""
+    if any(word in _HELP for word in sys.argv[1:]):
+        from ddobench.cli.help import print_help
+
+        try:
+            _use_plugins(sys.argv[1:])
+        except UsageError as error:
+            _complain(str(error))
+        print_help()
+        return
+
+    def job(cfg: Any) -> Any:
+        from ddobench.cli.job import run_job
+
+        return run_job(cfg)
+
+    run_hydra(job, "run")
+
+
+def run_hydra(job: Callable[[Any], Any], config_name: str) -> None:
+    """Run a function under Hydra; an error of the request becomes one sentence and exit code 2."""
+    wants_traceback = os.environ.get("HYDRA_FULL_ERROR") == "1"
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # errors come to us instead of being printed by Hydra
+    try:
+        _start(job, config_name)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        raise SystemExit(130) from None
+    except Exception as error:
+        from ddobench.cli.messages import explain
+
+        sentence = explain(error, config_name)
+        if sentence is None or wants_traceback:
+            raise
+        _complain(sentence)
+
+
+def _complain(sentence: str) -> NoReturn:
+    print(f"ddobench: {sentence}", file=sys.stderr)
+    raise SystemExit(2) from None
+
+
+def _start(job: Callable[[Any], Any], config_name: str) -> None:
+    os.environ["DDOBENCH_COMMAND"] = _typed()
+    typed = sys.argv[1:]
+    _use_plugins(typed)
+    if any(word in _COMPLETION for word in typed):
+        if "COMP_LINE" in os.environ:
+            os.environ["COMP_LINE"] = normalise_line(os.environ["COMP_LINE"])
+    else:
+        sys.argv[1:] = normalise(typed)
+    import hydra
+    from hydra.core.hydra_config import HydraConfig
+    from hydra.types import RunMode
+
+    from ddobench.cli import hydra_hooks as plugins
+
+    _log_to_stderr()
+    plugins.register()
+
+    def guarded(cfg: Any) -> Any:
+        try:
+            return job(cfg)
+        except UsageError as error:
+            if HydraConfig.get().mode == RunMode.MULTIRUN:
+                raise
+            _complain(str(error))  # Hydra would print the overrides before handing it on
+
+    main = hydra.main(
+        version_base="1.3", config_path="pkg://ddobench.conf", config_name=config_name
+    )
+    sweep = any(word in MULTIRUN for word in typed)
+    with plugins.trusting_the_flag() if sweep else contextlib.nullcontext():
+        main(functools.wraps(job)(guarded))()
+
+
+def _typed() -> str:
+    """Return the command as the user typed it."""
+    program = sys.argv[0]
+    if program.endswith("__main__.py"):
+        spec = getattr(sys.modules["__main__"], "__spec__", None)
+        module = spec.name.removesuffix(".__main__") if spec else "ddobench"
+        program = f"python -m {module}"
+    return " ".join([program, *map(shlex.quote, sys.argv[1:])])
+
+
+def _use_plugins(arguments: list[str]) -> None:
+    """Let the YAML and the Python files of `--config-dir` be found, in worker processes too."""
+    from ddobench import registry
+
+    folder = option_value(arguments, CONFIG_DIR)
+    if folder is None:
+        return
+    folder = os.path.abspath(folder)  # noqa: PTH100 - symlinks stay as typed
+    registry.use_config_dir(folder)
+    sys.path.append(folder)
+    inherited = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [inherited, folder]))
+
+
+def _log_to_stderr() -> None:
+    """Send our warnings to stderr, above the progress bars if there are any."""
+    from rich.logging import RichHandler
+
+    from ddobench.progress import console
+
+    handler: logging.Handler = (
+        RichHandler(console=console, show_path=False, show_time=False)
+        if console.is_terminal
+        else logging.StreamHandler(sys.stderr)
+    )
+    log = logging.getLogger("ddobench")
+    log.handlers = [handler]
+    log.setLevel(logging.INFO)
+    log.propagate = False

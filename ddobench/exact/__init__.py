@@ -1,0 +1,1 @@
+"""Functions with known graphs whose optimum is computed exactly; what tasks are made of."""

@@ -1,0 +1,1 @@
+"""Stacked over seeds: networks, their training, matrix products, least squares."""

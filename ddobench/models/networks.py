@@ -1,0 +1,194 @@
+"""Stacks of networks: one MLP per seed behind an ordinary module call.
+
+`StackedMLP` is the module: weights have the seed axis in front, autograd works on it as on any
+other. `Passes` are its forward and backward passes by hand, for the loops that take nearly all the
+time of a benchmark: they write into buffers that are used again, and gradients straight into the
+one vector the optimiser reads. The tests hold the two equal.
+
+No product or sum here mixes seeds, so on one machine what a seed computes is the same bits beside
+any others or none: see `products`.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+
+from ddobench.models.products import multiply
+from ddobench.rng import Streams
+
+# PyTorch's fused Adam rounds the last few elements of a vector, those that fill no register, in
+# another way (seen with AVX2 and AVX-512). Which seed these belong to depends on its companions, so
+# a stack is padded to whole registers.
+LANES = 64
+
+threshold_backward = torch.ops.aten.threshold_backward.grad_input
+
+
+class StackedMLP(nn.Module):
+    """S independent ReLU networks of the same layer sizes.
+
+    All parameters are views of the vector `flat`, all gradients views of `flat.grad`: an optimiser
+    of `[flat]` updates the whole stack with one kernel.
+    """
+
+    def __init__(self, sizes: Sequence[int], rng: Streams, device: torch.device) -> None:
+        """Draw every weight and bias uniformly within 1/sqrt(fan-in), as torch.nn.Linear does."""
+        super().__init__()
+        self.sizes = tuple(sizes)
+        draws: list[Tensor] = []
+        for fan_in, fan_out in pairwise(sizes):
+            bound = fan_in**-0.5
+            draws.append((2 * rng.uniform(fan_in, fan_out) - 1) * bound)  # (S, in, out)
+            draws.append((2 * rng.uniform(1, fan_out) - 1) * bound)  # (S, 1, out)
+        total = sum(draw.numel() for draw in draws)
+        padding = torch.zeros(-total % LANES)  # unused
+        self.flat = torch.cat([*[draw.flatten() for draw in draws], padding]).to(device)
+        self.flat.grad = torch.zeros_like(self.flat)
+        parameters = [nn.Parameter(view) for view in _views(self.flat, draws)]
+        for parameter, gradient in zip(parameters, _views(self.flat.grad, draws), strict=True):
+            parameter.grad = gradient
+        self.weights = nn.ParameterList(parameters[0::2])
+        self.biases = nn.ParameterList(parameters[1::2])
+
+    def forward(self, x: Tensor) -> Tensor:  # (S, B, in) -> (S, B, out)
+        """Return the outputs of each seed's network on its own rows."""
+        last = len(self.weights) - 1
+        for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            x = torch.baddbmm(bias, x, weight)
+            if layer < last:
+                x = x.relu()
+        return x
+
+    def passes(self) -> "Differentiated":
+        """Return passes by hand with buffers of their own."""
+        return Passes(self)
+
+    def snapshot(self) -> list[Tensor]:
+        """Return a copy of all parameters, each (S, ...)."""
+        return [parameter.detach().clone() for parameter in self.parameters()]
+
+    @torch.no_grad()
+    def store(self, snapshot: list[Tensor], chosen: Tensor) -> None:  # chosen (S,) bool
+        """Copy the parameters of the chosen seeds into a snapshot."""
+        for kept, parameter in zip(snapshot, self.parameters(), strict=True):
+            kept[chosen] = parameter[chosen]
+
+    @torch.no_grad()
+    def restore(self, snapshot: list[Tensor]) -> None:
+        """Put the parameters of a snapshot back."""
+        for kept, parameter in zip(snapshot, self.parameters(), strict=True):
+            parameter.copy_(kept)
+
+    def finite(self) -> Tensor:
+        """Tell for each seed whether all its parameters are finite, (S,)."""
+        checks = [torch.isfinite(p).flatten(1).all(dim=1) for p in self.parameters()]
+        return torch.stack(checks).all(dim=0)
+
+
+class Differentiated(Protocol):
+    """What a training loop and an ascent ask of a network that values designs."""
+
+    def forward(self, x: Tensor) -> Tensor:  # (S, B, in) -> (S, B, 1)
+        """Return the values, and keep what the backward pass needs."""
+
+    def backward(self, error: Tensor) -> None:  # (S, B, 1)
+        """Write d loss / d parameters into the stack's gradient, from d loss / d value."""
+
+    def value(self, x: Tensor) -> Tensor:  # (S, K, in) -> (S, K)
+        """Return the values."""
+
+    def value_and_gradient(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the values of x (S, K, in), (S, K), and their gradients, (S, K, in)."""
+
+
+class Passes:
+    """Forward and backward passes of a stack without autograd.
+
+    Results live in buffers that the next call overwrites; the backward pass also consumes the
+    activations of the forward pass before it.
+    """
+
+    def __init__(self, network: StackedMLP) -> None:
+        self.sizes = network.sizes
+        self._weights = [weight.detach() for weight in network.weights]  # (S, in, out) each
+        self._transposed = [weight.mT for weight in self._weights]  # (S, out, in) each
+        self._biases = [bias.detach() for bias in network.biases]  # (S, 1, out) each
+        self._weight_gradients = [gradient_of(weight) for weight in network.weights]
+        self._bias_gradients = [gradient_of(bias) for bias in network.biases]
+        self._rows = -1
+        self._fed: list[Tensor] = []  # what each layer was given, (S, B, in) each
+        self._outputs: list[Tensor] = []  # (S, B, out) each
+        self._upstream: list[Tensor] = []  # (S, B, in) each, the same buffer for equal widths
+
+    def forward(self, x: Tensor) -> Tensor:  # (S, B, in) -> (S, B, out)
+        """Return the outputs, and keep what the backward pass needs."""
+        if x.shape[1] != self._rows:
+            self._reserve(x)
+        self._fed[0] = x
+        for layer, output in enumerate(self._outputs):
+            multiply(self._fed[layer], self._weights[layer], output).add_(self._biases[layer])
+            if output is not self._outputs[-1]:
+                output.relu_()
+        return output
+
+    def backward(self, error: Tensor) -> None:  # (S, B, out)
+        """Write d loss / d parameters into the stack's gradient, from `error` = d loss / d output.
+
+        The loss is a sum over seeds, so that every seed gets the gradient of its own.
+        """
+        self._descend(error, weights=True, inputs=False)
+
+    def backward_to_input(self, error: Tensor, *, weights: bool = False) -> Tensor:
+        """Return d loss / d input, (S, B, in); with `weights` also do what `backward` does."""
+        return self._descend(error, weights=weights, inputs=True)
+
+    def value(self, x: Tensor) -> Tensor:  # (S, K, in) -> (S, K)
+        """Return the only output of each row."""
+        return self.forward(x).squeeze(2)
+
+    def value_and_gradient(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the only output of each row of x (S, K, in), (S, K), and its gradient."""
+        return self.value(x), self.backward_to_input(torch.ones_like(x[..., :1]))
+
+    def _descend(self, error: Tensor, *, weights: bool, inputs: bool) -> Tensor:
+        for layer in reversed(range(len(self._weights))):
+            fed = self._fed[layer]
+            if weights:
+                gradient = self._weight_gradients[layer]
+                if gradient.shape[2] == 1:  # the same product lying down is three times as fast
+                    multiply(error.mT, fed, gradient.mT)
+                else:
+                    multiply(fed.mT, error, gradient)
+                torch.sum(error, dim=1, keepdim=True, out=self._bias_gradients[layer])
+            if layer == 0 and not inputs:
+                break
+            upstream = multiply(error, self._transposed[layer], self._upstream[layer])
+            if layer == 0:
+                return upstream
+            # ReLU: the gradient passes where the activation, no longer needed itself, is positive
+            error = threshold_backward(upstream, fed, 0, grad_input=fed)
+        return error
+
+    def _reserve(self, x: Tensor) -> None:
+        """Make buffers for a new number of rows."""
+        self._rows = x.shape[1]
+        self._outputs = [x.new_empty(*x.shape[:2], width) for width in self.sizes[1:]]
+        self._fed = [x, *self._outputs[:-1]]
+        scratch = {width: x.new_empty(*x.shape[:2], width) for width in set(self.sizes[:-1])}
+        self._upstream = [scratch[width] for width in self.sizes[:-1]]
+
+
+def gradient_of(parameter: Tensor) -> Tensor:
+    """Return the view of the stack's gradient that belongs to a parameter."""
+    assert parameter.grad is not None, "the gradients of a stack are views that must stay in place"
+    return parameter.grad
+
+
+def _views(flat: Tensor, like: Sequence[Tensor]) -> list[Tensor]:
+    """Cut the beginning of a vector into consecutive views of the given shapes."""
+    sizes = [one.numel() for one in like]
+    pieces = torch.split(flat[: sum(sizes)], sizes)
+    return [piece.view(one.shape) for piece, one in zip(pieces, like, strict=True)]

@@ -1,0 +1,238 @@
+"""Latents: designs as roughly Gaussian codes, and back.
+
+A latent is fitted to the visible designs of all seeds at once. Codes and designs are in float64 on
+the CPU; K designs may be any, not only visible ones.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.stats import norm, rankdata
+from torch import Tensor
+
+from ddobench.contracts import Dataset, Hidden, Privilege
+from ddobench.errors import UsageError, check_whole
+from ddobench.models.products import multiply
+from ddobench.models.standardise import Standardiser
+from ddobench.rng import Streams
+from ddobench.store.cache import ArrayCache
+
+NULL = 1e-3  # a direction with less than this share of the largest variance counts as empty
+
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Codes:
+    """The codes of K designs: a point each, or a normal distribution around it."""
+
+    mean: Tensor  # (S, K, e)
+    sd: Tensor | None = None  # (S, K, e)
+
+    def sample(self, rng: Streams) -> Tensor:  # (S, K, e)
+        """Draw one code for each design."""
+        if self.sd is None:
+            return self.mean
+        return self.mean + self.sd * rng.normal(*self.mean.shape[1:], dtype=self.mean.dtype)
+
+
+@dataclass(kw_only=True)
+class Latent(ABC):
+    """A way to encode designs; its fields are its hyper-parameters."""
+
+    name: ClassVar[str] = ""  # in digests; every class declares its own
+    version: ClassVar[int] = 1  # bump when the numbers of an unchanged config change
+    privileges: ClassVar[frozenset[Privilege]] = frozenset()
+    standardised: ClassVar[bool] = False  # whether visible codes have mean 0 and deviation 1
+
+    @abstractmethod
+    def fit(self, data: Dataset, rng: Streams, cache: ArrayCache) -> None:
+        """Learn from the visible designs."""
+
+    @abstractmethod
+    def encode(self, x: Tensor) -> Codes:  # (S, K, d)
+        """Return the codes of designs."""
+
+    @abstractmethod
+    def decode(self, z: Tensor) -> Tensor:  # (S, K, e) -> (S, K, d)
+        """Return the designs of codes."""
+
+    def dimensions(self, data: Dataset) -> int:
+        """Return how many codes a design of these data will have."""
+        return data.space.d
+
+    def failures(self) -> dict[int, str]:
+        """Return the seeds (positions along S) whose fit broke down, and why."""
+        return {}
+
+    def health(self) -> Sequence[dict[str, Any]]:
+        """Return what is worth knowing of the fit, one mapping per seed; empty: nothing."""
+        return []
+
+
+@dataclass(kw_only=True)
+class Identity(Latent):
+    """The designs themselves, each variable standardised."""
+
+    name: ClassVar[str] = "identity"
+    standardised: ClassVar[bool] = True
+
+    def fit(self, data: Dataset, rng: Streams, cache: ArrayCache) -> None:  # noqa: ARG002
+        """Read off means and standard deviations."""
+        self._scale = Standardiser.of(data.x)
+
+    def encode(self, x: Tensor) -> Codes:
+        """Standardise."""
+        return Codes(self._scale.apply(x))
+
+    def decode(self, z: Tensor) -> Tensor:
+        """Undo it."""
+        return self._scale.undo(z)
+
+
+@dataclass(kw_only=True)
+class Oracle(Latent):
+    """The hidden coordinates of the task: what the best of all latents would find."""
+
+    name: ClassVar[str] = "oracle"
+    privileges: ClassVar[frozenset[Privilege]] = frozenset({"hidden"})
+
+    def fit(self, data: Dataset, rng: Streams, cache: ArrayCache) -> None:  # noqa: ARG002
+        """Take what the harness knows."""
+        if data.privileged.hidden is None:
+            raise UsageError("latent=oracle needs a task with hidden coordinates")
+        self._hidden: Hidden = data.privileged.hidden
+
+    def dimensions(self, data: Dataset) -> int:
+        """Count the hidden coordinates."""
+        hidden = data.privileged.hidden
+        return data.space.d if hidden is None else hidden.visible.shape[2]
+
+    def encode(self, x: Tensor) -> Codes:
+        """Return the pre-images."""
+        return Codes(self._hidden.recover(x))
+
+    def decode(self, z: Tensor) -> Tensor:
+        """Observe them."""
+        return self._hidden.observe(z)
+
+
+@dataclass(kw_only=True)
+class PCA(Latent):
+    """Principal components of the standardised designs, each scaled to variance one."""
+
+    name: ClassVar[str] = "pca"
+
+    dim: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.dim is not None:
+            check_whole("latent.dim", self.dim, 1, "null keeps every direction")
+
+    def dimensions(self, data: Dataset) -> int:
+        """Count the directions kept."""
+        return min(self.dim or data.space.d, data.space.d)
+
+    def fit(self, data: Dataset, rng: Streams, cache: ArrayCache) -> None:  # noqa: ARG002
+        """Diagonalise the covariance of each seed."""
+        self._scale = Standardiser.of(data.x)
+        self._whitening = Whitening.of(self._scale.apply(data.x), self.dim)
+
+    def encode(self, x: Tensor) -> Codes:
+        """Standardise, then whiten."""
+        return Codes(self._whitening.apply(self._scale.apply(x)))
+
+    def decode(self, z: Tensor) -> Tensor:
+        """Undo both."""
+        return self._scale.undo(self._whitening.undo(z))
+
+
+@dataclass(kw_only=True)
+class Scores(Latent):
+    """Normal scores of each column by rank, then whitened.
+
+    Undoes any monotone map of single variables. Decoding interpolates between visible values, so
+    that no variable leaves the range of the data.
+    """
+
+    name: ClassVar[str] = "scores"
+
+    dim: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.dim is not None:
+            check_whole("latent.dim", self.dim, 1, "null keeps every direction")
+
+    def dimensions(self, data: Dataset) -> int:
+        """Count the directions kept."""
+        return min(self.dim or data.space.d, data.space.d)
+
+    def fit(self, data: Dataset, rng: Streams, cache: ArrayCache) -> None:  # noqa: ARG002
+        """Rank the columns, then diagonalise the covariance of the scores of each seed."""
+        ranks = rankdata(data.x.numpy(), axis=1)  # (S, N, d)
+        scores = norm.ppf((ranks - 0.5) / data.n)
+        self._columns = np.sort(data.x.numpy(), axis=1).transpose(0, 2, 1)  # (S, d, N)
+        self._scores = np.sort(scores, axis=1).transpose(0, 2, 1)  # (S, d, N)
+        self._whitening = Whitening.of(torch.from_numpy(scores), self.dim)
+
+    def encode(self, x: Tensor) -> Codes:
+        """Look up the scores, then whiten."""
+        scores = _interpolate(x.numpy(), self._columns, self._scores)
+        return Codes(self._whitening.apply(torch.from_numpy(scores)))
+
+    def decode(self, z: Tensor) -> Tensor:
+        """Undo both."""
+        scores = self._whitening.undo(z).numpy()
+        return torch.from_numpy(_interpolate(scores, self._scores, self._columns))
+
+
+@dataclass(frozen=True)
+class Whitening:
+    """A linear map of each seed to uncorrelated columns of variance one, and back.
+
+    A direction without variance has the code 0.
+    """
+
+    forth: Tensor  # (S, d, e)
+    back: Tensor  # (S, e, d)
+    mean: Tensor  # (S, 1, d)
+
+    @classmethod
+    def of(cls, x: Tensor, dim: int | None) -> "Whitening":  # (S, N, d)
+        """Keep the `dim` directions with the largest variance, all for None."""
+        mean = x.mean(dim=1, keepdim=True)
+        kept = min(dim or x.shape[2], x.shape[2])
+        forth, back = zip(*[_whiten(rows, kept) for rows in x - mean], strict=True)
+        return cls(torch.stack(forth), torch.stack(back), mean)
+
+    def apply(self, x: Tensor) -> Tensor:  # (S, K, d) -> (S, K, e)
+        """Whiten."""
+        return multiply(x - self.mean, self.forth)
+
+    def undo(self, z: Tensor) -> Tensor:  # (S, K, e) -> (S, K, d)
+        """Undo it, up to the directions left out."""
+        return multiply(z, self.back) + self.mean
+
+
+def _whiten(x: Tensor, kept: int) -> tuple[Tensor, Tensor]:  # (N, d) -> (d, e), (e, d)
+    variances, directions = torch.linalg.eigh(x.T @ x / len(x))  # ascending
+    variances, directions = variances.flip(0)[:kept], directions.flip(1)[:, :kept]
+    full = variances > NULL * variances[0]
+    sd = variances.clamp(min=0).sqrt() * full  # (e,)
+    inverse = torch.where(full, 1 / sd.where(full, 1.0), 0.0)
+    return directions * inverse, (directions * sd).T
+
+
+def _interpolate(x: Matrix, at: Matrix, values: Matrix) -> Matrix:
+    """Map x (S, K, d) column by column along the sorted points at, values (S, d, N)."""
+    mapped = np.empty_like(x, dtype=np.float64)
+    for seed, column in np.ndindex(values.shape[:2]):
+        mapped[seed, :, column] = np.interp(
+            x[seed, :, column], at[seed, column], values[seed, column]
+        )
+    return mapped

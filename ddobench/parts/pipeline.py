@@ -1,0 +1,145 @@
+"""A method as a line-up of parts: coordinates, a graph between them, a model, a search.
+
+    latent     in which coordinates do we work, and how do we get back?
+    axes       turned how?
+    graph      which coordinates interact?
+    surrogate  what is a design worth?
+    search     how do we climb it?
+
+Each part is a configuration group of its own, so that any of them can be exchanged on the command
+line: `method=ga latent=vae` is vae_ga, and gives its numbers.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from torch import Tensor
+
+from ddobench.contracts import Dataset, Insight, Method, Privilege, Proposal, Space
+from ddobench.errors import UsageError
+from ddobench.models.devices import pick_device
+from ddobench.models.standardise import Standardiser
+from ddobench.parts.axes import Axes
+from ddobench.parts.coordinates import Coordinates
+from ddobench.parts.discovery import Complete, Discovery, GraphInputs
+from ddobench.parts.latents import Identity, Latent
+from ddobench.parts.search import Search
+from ddobench.parts.surrogates import Surrogate, TrainingData
+from ddobench.rng import Streams
+
+PARTS = {
+    "latent": Latent,
+    "axes": Axes,
+    "graph": Discovery,
+    "surrogate": Surrogate,
+    "search": Search,
+}
+
+
+@dataclass(kw_only=True)
+class Pipeline(Method):
+    """Encode, find the graph, fit a model, search it, decode."""
+
+    name: ClassVar[str] = "pipeline"
+    seeds_at_once: ClassVar[int | None] = 10
+
+    latent: Latent
+    axes: Axes
+    graph: Discovery
+    surrogate: Surrogate
+    search: Search
+    device: str = "auto"
+
+    def __post_init__(self) -> None:
+        for name, kind in PARTS.items():
+            part = getattr(self, name)
+            if not isinstance(part, kind):
+                raise UsageError(f"method.{name} must be a part, got {part!r}; write {name}=NAME")
+        self._failures: dict[int, str] = {}
+        self._predicted: list[Tensor] = []  # (S,) mean prediction at each iteration
+
+    def privileges(self, space: Space) -> frozenset[Privilege]:  # noqa: ARG002
+        """Ask for what the latent and the graph need."""
+        return self.latent.privileges | self.graph.privileges
+
+    def declines(self, data: Dataset) -> str | None:
+        """Decline where a part cannot work, or where knowledge it asks for does not exist."""
+        refusal = self.search.declines(data.space)
+        if refusal is not None:
+            return refusal
+        asked, known = self.privileges(data.space), data.privileged
+        if "hidden" in asked and known.hidden is None:
+            return "latent=oracle needs hidden coordinates, and this task has none"
+        if "graph" in asked:
+            if not self.surrogate.uses_graph:
+                return (
+                    "graph=true tells this surrogate nothing, it uses no graph; use graph=complete"
+                )
+            if known.graphs is None:
+                return "graph=true needs a known graph, and this task has none"
+            nodes, codes = known.graphs[0].d, self.latent.dimensions(data)
+            if nodes != codes:
+                return f"graph=true has {nodes} nodes, but a design has {codes} codes"
+        return None
+
+    def fit(self, data: Dataset, rng: Streams) -> None:
+        """Fit the parts one after the other."""
+        self._y_scale = Standardiser.of(data.y)
+        y = self._y_scale.apply(data.y)  # (S, N)
+        self.latent.fit(data, rng.child("latent"), self.cache)
+        self._coordinates = Coordinates.draw(self.latent, self.axes, data.x, y, rng)
+        inputs = GraphInputs(self._coordinates.z, y, data.privileged, rng.child("graph"))
+        found = self.graph.discover(inputs)
+        device = pick_device(self.device)
+        self._model = self.surrogate.fit(
+            TrainingData(self._coordinates, y, found, self.graph, device), rng
+        )
+        self._found = self._model.graphs() or found
+        self._failures |= {**self._model.failures(), **self.latent.failures()}
+
+    def propose(self, starts: Tensor, rng: Streams) -> Iterator[Proposal]:
+        """Search from the starts, and decode what is found."""
+        z = self._coordinates.encode(starts).to(pick_device(self.device))  # (S, K, e)
+        for step in self.search.run(z, self._model, rng, self._failures):
+            value = step.value.cpu()
+            self._predicted.append(value.mean(dim=1))
+            designs = self._coordinates.decode(step.x.cpu())
+            yield Proposal(designs, self._y_scale.undo(value), step.iteration)
+
+    def predict(self, x: Tensor) -> Tensor | None:  # (S, K, d) -> (S, K)
+        """Return the model's value of the coordinates of designs."""
+        z = self._coordinates.encode(x).to(pick_device(self.device))
+        return self._y_scale.undo(self._model.value(z).cpu())
+
+    def insight(self, x: Tensor) -> Insight | None:
+        """Return the coordinates of designs, what they decode to, and the graph between them."""
+        if isinstance(self.latent, Identity) and not self._has_graph():
+            return None
+        z = self._coordinates.encode(x)
+        graphs = tuple(found.graph for found in self._found)
+        return Insight(codes=z, reconstructed=self._coordinates.decode(z), graphs=graphs)
+
+    def failures(self) -> dict[int, str]:
+        """Return the seeds whose fit or search broke down."""
+        return self._failures
+
+    def diagnostics(self) -> Sequence[dict[str, Any]]:
+        """Return the quality of the fit, the graph, the health of the latent, and promises made."""
+        seeds = len(self._found)
+        nothing: list[dict[str, Any]] = [{} for _ in range(seeds)]
+        reports = [
+            {**fit, **health}
+            for fit, health in zip(
+                self._model.describe() or nothing, self.latent.health() or nothing, strict=True
+            )
+        ]
+        for seed, report in enumerate(reports):
+            report["predicted"] = [float(mean[seed]) for mean in self._predicted]
+            if self._has_graph():
+                report |= self._found[seed].describe()
+        return reports
+
+    def _has_graph(self) -> bool:
+        """Tell whether there is a graph worth telling of."""
+        return self.surrogate.uses_graph or not isinstance(self.graph, Complete)

@@ -1,0 +1,141 @@
+"""Searches: how designs move up a fitted model of the value.
+
+A `Search` is a part of a method: its fields are hyper-parameters. `Ascent` is the ordinary one:
+every design climbs on its own.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, MutableMapping
+from dataclasses import dataclass
+from math import sqrt
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from ddobench.contracts import Space
+from ddobench.errors import UsageError, check_one_of, check_whole
+from ddobench.parts.surrogates import Model
+from ddobench.rng import Streams
+
+OPTIMISERS = ("gradient", "adam")
+
+# designs (S, K, d) -> their values (S, K) and the gradient of each value (S, K, d)
+Objective = Callable[[Tensor], tuple[Tensor, Tensor]]
+
+
+@dataclass(frozen=True)
+class AscentStep:
+    """Where the designs stand at one iteration."""
+
+    iteration: int
+    x: Tensor  # (S, K, d)
+    value: Tensor  # (S, K) by the objective
+
+
+@dataclass(kw_only=True)
+class Search(ABC):
+    """A way to find better designs by a model; its fields are its hyper-parameters."""
+
+    name: ClassVar[str] = ""  # in digests; every class declares its own
+    version: ClassVar[int] = 1  # bump when the numbers of an unchanged config change
+
+    @abstractmethod
+    def run(
+        self, start: Tensor, model: Model, rng: Streams, failures: MutableMapping[int, str]
+    ) -> Iterator[AscentStep]:
+        """Yield where coordinates start (S, K, e) and where they are after recorded iterations.
+
+        A seed that breaks down is noted in `failures` unless it is there already.
+        """
+
+    def declines(self, space: Space) -> str | None:
+        """Return why designs of a space cannot be searched, or None if they can."""
+        return "gradients climb continuous designs only" if space.categorical else None
+
+
+@dataclass(kw_only=True)
+class Ascent(Search):
+    """Gradient ascent in standardised (or latent) coordinates."""
+
+    name: ClassVar[str] = "ascent"
+
+    steps: int = 50
+    rate: float = 0.05
+    root_d: bool = True
+    optimiser: str = "gradient"
+    prior: float = 0.0
+    prior_end: float | None = None
+    record_every: int = 1
+
+    def __post_init__(self) -> None:
+        check_whole("search.steps", self.steps, 1)
+        check_whole("search.record_every", self.record_every, 1)
+        check_one_of("search.optimiser", self.optimiser, OPTIMISERS)
+        if self.rate <= 0:
+            raise UsageError(f"search.rate must be positive, got {self.rate}")
+
+    def step_size(self, d: int) -> float:
+        """Return the rate for designs of d variables."""
+        return self.rate * sqrt(d) if self.root_d else self.rate
+
+    def prior_weight(self, iteration: int) -> float:
+        """Return lambda of the prior term; with `prior_end` it moves there along a line."""
+        if self.prior_end is None or self.steps == 1:
+            return self.prior
+        share = iteration / (self.steps - 1)
+        return self.prior + (self.prior_end - self.prior) * share
+
+    def run(
+        self,
+        start: Tensor,
+        model: Model,
+        rng: Streams,  # noqa: ARG002 - nothing is drawn
+        failures: MutableMapping[int, str],
+    ) -> Iterator[AscentStep]:
+        """Climb the model from every start."""
+        return self.climb(start, model.value_and_gradient, failures)
+
+    def climb(
+        self, start: Tensor, objective: Objective, failures: MutableMapping[int, str]
+    ) -> Iterator[AscentStep]:
+        """Yield the designs before the first step and after every `record_every`-th.
+
+        Each step follows g - lambda x: the gradient of the value and, weighted by `prior`, that of
+        a standard normal log density. A design whose gradient is not finite stays where it is, and
+        its seed is noted in `failures` unless it is there already.
+        """
+        x = start.clone()  # (S, K, d)
+        move = self._mover(x)
+        for iteration in range(self.steps + 1):
+            value, gradient = objective(x)
+            if iteration % self.record_every == 0 or iteration == self.steps:
+                yield AscentStep(iteration, x.clone(), value)
+            if iteration == self.steps:
+                break
+            sound = torch.isfinite(gradient).all(dim=-1, keepdim=True)  # (S, K, 1)
+            _note_failures(sound, iteration, failures)
+            direction = gradient - self.prior_weight(iteration) * x
+            move(direction.where(sound, 0.0))
+
+    def _mover(self, x: Tensor) -> Callable[[Tensor], None]:
+        """Return what moves x in place along a direction (S, K, d)."""
+        kind = torch.optim.Adam if self.optimiser == "adam" else torch.optim.SGD
+        optimiser = kind([x], lr=self.step_size(x.shape[2]), maximize=True)
+
+        def move(direction: Tensor) -> None:
+            x.grad = direction
+            optimiser.step()
+
+        return move
+
+
+def _note_failures(sound: Tensor, iteration: int, failures: MutableMapping[int, str]) -> None:
+    lost = (~sound).flatten(1).sum(dim=1)  # (S,)
+    if lost.any():
+        for seed in lost.nonzero().flatten().tolist():
+            failures.setdefault(
+                seed,
+                f"ascent: the gradient of {int(lost[seed])} of {sound.shape[1]} designs was not "
+                f"finite at iteration {iteration}",
+            )

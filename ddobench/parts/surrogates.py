@@ -1,0 +1,323 @@
+"""Surrogates: models of the value, fitted on the coordinates of the visible designs.
+
+A `Surrogate` is a part of a method: its fields are hyper-parameters, `fit` returns a `Model` that a
+search climbs. `MLP` is the ordinary one, an ensemble of stacked networks; what makes another model
+itself (conservatism, cliques) replaces its network or its training step.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+from torch import Tensor
+
+from ddobench.errors import check_one_of, check_whole
+from ddobench.models.networks import Differentiated, StackedMLP
+from ddobench.models.training import History, Split, Training, backprop_squared_error, take_rows
+from ddobench.parts.coordinates import Coordinates, rotate
+from ddobench.parts.discovery import Discovered, Discovery
+from ddobench.rng import Streams
+
+ROWS_AT_ONCE = 1024  # designs predicted in one go
+CURVE_POINTS = 50  # points kept of a curve over training steps
+AGGREGATES = ("mean", "min", "lcb")
+
+# values of E members (E, S, K) -> the joint value (S, K) and its slope in each member (E, S, K)
+Aggregate = Callable[[Tensor], tuple[Tensor, Tensor]]
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """What a surrogate learns from: coordinates of the visible designs, their values, graphs."""
+
+    coordinates: Coordinates
+    y: Tensor  # (S, N) standardised
+    found: Sequence[Discovered]  # the graph of each seed
+    graph: Discovery  # where they came from
+    device: torch.device
+
+    @property
+    def n(self) -> int:
+        """The number of visible rows N."""
+        return self.y.shape[1]
+
+    def means(self) -> Tensor:  # (S, N, e)
+        """Return the coordinates, means where they are uncertain, in float32 on the device."""
+        return rotate(self.coordinates.visible.mean, self.coordinates.rotation).to(
+            self.device, torch.float32
+        )
+
+    def values(self) -> Tensor:  # (S, N)
+        """Return the values in float32 on the device."""
+        return self.y.to(self.device, torch.float32)
+
+
+class Model(ABC):
+    """A fitted model of the value, in standardised units on both sides."""
+
+    @abstractmethod
+    def value(self, z: Tensor) -> Tensor:  # (S, K, e) -> (S, K)
+        """Return the value of coordinates."""
+
+    @abstractmethod
+    def value_and_gradient(self, z: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the values of coordinates z (S, K, e), (S, K), and their gradients."""
+
+    def failures(self) -> Mapping[int, str]:
+        """Return the seeds (positions along S) whose fit broke down, and why."""
+        return {}
+
+    def graphs(self) -> Sequence[Discovered]:
+        """Return the graphs it ended with, if they changed during the fit."""
+        return ()
+
+    def describe(self) -> list[dict[str, Any]]:
+        """Return what is worth storing of the fit, one mapping per seed; empty: nothing."""
+        return []
+
+
+@dataclass(kw_only=True)
+class Surrogate(ABC):
+    """A way to learn the value of designs; its fields are its hyper-parameters."""
+
+    name: ClassVar[str] = ""  # in digests; every class declares its own
+    version: ClassVar[int] = 1  # bump when the numbers of an unchanged config change
+    uses_graph: ClassVar[bool] = False
+
+    @abstractmethod
+    def fit(self, data: TrainingData, rng: Streams) -> Model:
+        """Learn from the visible table."""
+
+
+@dataclass(kw_only=True)
+class MLP(Surrogate):
+    """A network of all coordinates, or an ensemble of them, by least squares."""
+
+    name: ClassVar[str] = "mlp"
+
+    training: Training
+    width: int = 256
+    depth: int = 2
+    ensemble: int = 1
+    aggregate: str = "mean"
+    kappa: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_whole("surrogate.width", self.width, 1)
+        check_whole("surrogate.depth", self.depth, 0)
+        check_whole("surrogate.ensemble", self.ensemble, 1)
+        check_one_of("surrogate.aggregate", self.aggregate, AGGREGATES)
+
+    def fit(self, data: TrainingData, rng: Streams) -> "NetworkModel":
+        """Fit the members one after the other, all on the same rows."""
+        split = self.training.split(data.n, rng.child("split"))
+        members = [self._learn(data, split, member, rng) for member in range(self.ensemble)]
+        aggregates = {"mean": mean_value, "min": min_value, "lcb": lower_bound(self.kappa)}
+        return NetworkModel(members, aggregates[self.aggregate], data, split)
+
+    def make_network(self, sizes: Sequence[int], data: TrainingData, rng: Streams) -> StackedMLP:
+        """Return the network of one member, untrained."""
+        return StackedMLP(sizes, rng, data.device)
+
+    def make_step(self, network: StackedMLP, data: TrainingData) -> "FitStep":  # noqa: ARG002
+        """Return what takes the gradient on a minibatch."""
+        return FitStep(network)
+
+    def _learn(self, data: TrainingData, split: Split, member: int, rng: Streams) -> "Member":
+        streams = rng.child("surrogate" if member == 0 else f"surrogate{member}")
+        codes = data.coordinates.visible
+        hidden = [self.width] * self.depth
+        sizes = [codes.mean.shape[2], *hidden, 1]
+        network = self.make_network(sizes, data, streams.child("weights"))
+        step = self.make_step(network, data)
+        drawing = DrawnCodes(step, data.coordinates.rotation, streams.child("noise"))
+        known = [part for part in (codes.mean, codes.sd) if part is not None]  # (S, N, e) each
+        history = self.training.run(
+            [network],
+            [*[part.to(data.device, torch.float32) for part in known], data.values()],
+            split,
+            step=drawing,
+            check=drawing.check,
+            rng=streams.child("minibatches"),
+            what="surrogate" if self.ensemble == 1 else f"surrogate {member + 1}",
+        )
+        return Member(network, step, history)
+
+
+class FitStep:
+    """One training step: writes the gradient of the squared error and returns it."""
+
+    def __init__(self, network: StackedMLP) -> None:
+        self.network = network
+        self._fitting, self._checking = network.passes(), network.passes()
+
+    def __call__(self, z: Tensor, y: Tensor) -> Tensor:  # (S, B, e), (S, B) -> (S,)
+        """Take the gradient on a minibatch."""
+        return backprop_squared_error(self._fitting, z, y)
+
+    def check(self, z: Tensor, y: Tensor) -> Tensor:  # (S, H, e), (S, H) -> (S,)
+        """Return the squared error on held-out rows."""
+        return mean_squared_error(self._checking, z, y)
+
+    def describe(self) -> list[dict[str, Any]]:
+        """Return what happened besides the loss, one mapping per seed; empty: nothing."""
+        return []
+
+    def graphs(self) -> Sequence[Discovered]:
+        """Return the graphs that came last, if they changed during the training."""
+        return ()
+
+
+class DrawnCodes:
+    """Hands a step coordinates that are drawn afresh where codes are uncertain, then rotated."""
+
+    def __init__(self, step: FitStep, rotation: Tensor | None, rng: Streams) -> None:
+        self.step = step
+        self.rotation = rotation
+        self.rng = rng
+
+    def __call__(self, mean: Tensor, *rest: Tensor) -> Tensor:
+        """Take the gradient on codes (S, B, e), their deviations if any, and values (S, B)."""
+        *sd, y = rest
+        z = mean + sd[0] * self.rng.normal(*mean.shape[1:]).to(mean.device) if sd else mean
+        return self.step(rotate(z, self.rotation), y)
+
+    def check(self, mean: Tensor, *rest: Tensor) -> Tensor:  # (S, H, e), ..., (S, H) -> (S,)
+        """Return the error at the means of held-out codes."""
+        return self.step.check(rotate(mean, self.rotation), rest[-1])
+
+
+@dataclass(frozen=True)
+class Member:
+    """One trained stack of an ensemble."""
+
+    network: StackedMLP
+    step: FitStep
+    history: History
+
+
+class NetworkModel(Model):
+    """One or more stacks of networks that together value designs."""
+
+    def __init__(
+        self, members: Sequence[Member], aggregate: Aggregate, data: TrainingData, split: Split
+    ) -> None:
+        self.members = members
+        self.aggregate = aggregate
+        self.data = data
+        self.split = split
+        self._passes = [member.network.passes() for member in members]
+
+    def value_and_gradient(self, z: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the value of coordinates z (S, K, e) and its gradient, in z's dtype."""
+        pairs = [passes.value_and_gradient(z.to(torch.float32)) for passes in self._passes]
+        values = [value.to(z.dtype) for value, _ in pairs]
+        gradients = [gradient.to(z.dtype) for _, gradient in pairs]
+        value, slopes = self.aggregate(torch.stack(values))  # (S, K), (E, S, K)
+        return value, (slopes[..., None] * torch.stack(gradients)).sum(dim=0)
+
+    def value(self, z: Tensor) -> Tensor:  # (S, K, e) -> (S, K)
+        """Return the value of coordinates."""
+        pieces = []
+        for piece in torch.split(z.to(torch.float32), ROWS_AT_ONCE, dim=1):
+            outputs = [passes.value(piece).to(z.dtype) for passes in self._passes]
+            pieces.append(self.aggregate(torch.stack(outputs))[0])
+        return torch.cat(pieces, dim=1)
+
+    def failures(self) -> dict[int, str]:
+        """Return the seeds whose training diverged, with the reason of the first member."""
+        told: dict[int, str] = {}
+        for member in reversed(self.members):
+            told |= member.history.failures
+        return told
+
+    def graphs(self) -> Sequence[Discovered]:
+        """Return the graphs that the last member ended with, if they changed."""
+        return next((g for m in reversed(self.members) if (g := m.step.graphs())), ())
+
+    def describe(self) -> list[dict[str, Any]]:
+        """Return the loss over training, and how well held-out values are predicted."""
+        reports = describe_fit(self, [member.history for member in self.members])
+        for report, more in zip(reports, self.members[0].step.describe() or reports, strict=True):
+            report |= more
+        return reports
+
+
+def mean_squared_error(passes: Differentiated, x: Tensor, y: Tensor) -> Tensor:
+    """Return the mean squared error of each seed on x (S, B, d) and y (S, B), (S,)."""
+    return (passes.value(x) - y).square().mean(dim=1)
+
+
+def mean_value(values: Tensor) -> tuple[Tensor, Tensor]:  # (E, S, K) -> (S, K), (E, S, K)
+    """Value a design by the mean of the members."""
+    return values.mean(dim=0), torch.full_like(values, 1 / len(values))
+
+
+def min_value(values: Tensor) -> tuple[Tensor, Tensor]:  # (E, S, K) -> (S, K), (E, S, K)
+    """Value a design by its most pessimistic member."""
+    lowest = values.min(dim=0, keepdim=True)
+    return lowest.values[0], torch.zeros_like(values).scatter_(0, lowest.indices, 1.0)
+
+
+def lower_bound(kappa: float) -> Aggregate:
+    """Value a design by the mean of the members minus kappa standard deviations."""
+
+    def aggregate(values: Tensor) -> tuple[Tensor, Tensor]:  # (E, S, K) -> (S, K), (E, S, K)
+        sd = values.std(dim=0, correction=0)
+        away = (values - values.mean(dim=0)) / sd.where(sd > 0, 1.0)
+        return values.mean(dim=0) - kappa * sd, (1 - kappa * away) / len(values)
+
+    return aggregate
+
+
+def describe_fit(model: NetworkModel, histories: Sequence[History]) -> list[dict[str, Any]]:
+    """Return for each seed the loss over training and how well held-out values are predicted.
+
+    Curves are means over the members. Without held-out rows the last two numbers are NaN.
+    """
+    held_out = model.split.held_out
+    truth = take_rows(model.data.values(), held_out).cpu().numpy()  # (S, H)
+    predicted = model.value(take_rows(model.data.means(), held_out)).cpu().numpy()  # (S, H)
+    reports = []
+    for seed in range(len(truth)):
+        losses = [history.losses[:, seed].numpy() for history in histories]
+        steps = min(map(len, losses))  # a member may stop early
+        checks = min(len(history.check_steps) for history in histories)
+        held = [history.held_out[:checks, seed].numpy() for history in histories]
+        reports.append(
+            {
+                "training_loss": thin(np.mean([loss[:steps] for loss in losses], axis=0)),
+                "training_steps": steps,
+                "kept_steps": [int(history.kept_step[seed]) for history in histories],
+                "held_out_loss": np.mean(held, axis=0).tolist(),
+                "held_out_steps": list(histories[0].check_steps[:checks]),
+                "held_out_r2": explained(predicted[seed], truth[seed]),
+                "held_out_rank_correlation": rank_correlation(predicted[seed], truth[seed]),
+            }
+        )
+    return reports
+
+
+def thin(curve: NDArray[Any]) -> list[float]:  # (steps,) -> (at most CURVE_POINTS,)
+    """Return the means of equal stretches of a curve."""
+    stretches = np.array_split(curve, min(CURVE_POINTS, len(curve)))
+    return [float(stretch.mean()) for stretch in stretches]
+
+
+def explained(predicted: NDArray[Any], truth: NDArray[Any]) -> float:  # (H,), (H,)
+    """Return R squared: the share of the variance of the truth that is predicted."""
+    if len(truth) < 2 or truth.var() == 0:
+        return float("nan")
+    return float(1 - np.mean((predicted - truth) ** 2) / truth.var())
+
+
+def rank_correlation(predicted: NDArray[Any], truth: NDArray[Any]) -> float:  # (H,), (H,)
+    """Return the correlation of ranks (Spearman), NaN where one side is constant."""
+    if len(truth) < 2 or np.ptp(predicted) == 0 or np.ptp(truth) == 0:
+        return float("nan")
+    return float(np.corrcoef(rankdata(predicted), rankdata(truth))[0, 1])

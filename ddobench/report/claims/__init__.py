@@ -1,0 +1,1 @@
+"""Claims that stored runs can support or contradict, and their verdicts."""

@@ -1,0 +1,179 @@
+"""What a report rests on: the stored runs, made uniform and filtered."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ddobench.errors import UsageError
+from ddobench.report.data.commands import portable
+from ddobench.report.tables.columns import CELL, SERIES
+from ddobench.report.tables.comparisons import comparison_table
+from ddobench.report.tables.lineups import Lineup, find_lineups
+from ddobench.report.tables.pairs import pair_table
+from ddobench.report.tables.scores import score_table
+from ddobench.report.tables.standings import standing_table
+from ddobench.report.tables.styles import Key, Style, assign_styles
+from ddobench.seeds import parse_seeds
+from ddobench.store import runs as store
+from ddobench.store.records import Portrait
+
+FILTERS = ("task", "method", "d", "n", "seed", "budget")
+CURVES = (
+    *("value_model", "value_oracle", "survivors", "invalid", "predicted"),
+    *("median", "best"),  # of all designs of an iteration
+)
+
+_WORDS = (
+    *("task", "method", "status", "reason", "task_variant", "method_variant", "budget"),
+    *("privileges", "label", "color", "regret_unit", "digest", "command", "revision", "finished"),
+)
+_WHOLES = ("d", "n", "seed")
+_NUMBERS = (
+    *("best_visible", "optimum", "final_model", "final_oracle", "best_oracle", "regret_final"),
+    *("invalid_final", "seconds_fit", "seconds_propose", "seconds_evaluate"),
+)
+
+
+@dataclass(frozen=True)
+class ReportData:
+    """The runs behind a report, how each series of them looks, and what their tasks look like."""
+
+    runs: pd.DataFrame
+    styles: Mapping[Key, Style]  # by task, method and method variant
+    portraits: Sequence[Portrait]
+    curves: pd.DataFrame  # one row per finished run and recorded iteration, see CURVES
+    total: int  # runs before the filters
+    configs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by digest
+    provenance: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by path
+    folder: Path | None = None  # where the paths of the runs start
+
+    def diagnostics(self, path: str) -> dict[str, Any]:
+        """Read what a method and the harness had to tell of one run; costs a look at its file."""
+        return {} if self.folder is None else store.read_diagnostics(self.folder / path)
+
+    @cached_property
+    def scores(self) -> pd.DataFrame:
+        """The score table of the runs."""
+        return score_table(self.runs, self.styles, self.curves)
+
+    @cached_property
+    def comparisons(self) -> pd.DataFrame:
+        """The comparisons of the variants of each method with its default."""
+        return comparison_table(self.runs, self.curves, self.styles)
+
+    @cached_property
+    def pairs(self) -> pd.DataFrame:
+        """The comparisons of each method with each other one."""
+        return pair_table(self.runs, self.styles)
+
+    @cached_property
+    def lineups(self) -> list[Lineup]:
+        """The methods that can be compared across tasks."""
+        return find_lineups(self.runs)
+
+    @cached_property
+    def standings(self) -> pd.DataFrame:
+        """The overall standings of every line-up."""
+        return standing_table(self.lineups, self.styles)
+
+    def commands(self, shared: Mapping[Any, Any]) -> tuple[str, ...]:
+        """Return the commands that made the runs with these values in these columns."""
+        members = (self.runs[[*shared]] == list(shared.values())).all(axis=1)
+        return tuple(sorted(set(self.runs.loc[members, "command"]) - {""}))
+
+    @classmethod
+    def read(cls, folder: Path, filters: Mapping[str, Any] | None = None) -> "ReportData":
+        """Take the runs of a results folder that pass the filters."""
+        found = store.survey(folder)
+        report_data = cls.of(found.runs, filters, store.load_portraits(folder), found.curves)
+        return replace(
+            report_data, configs=found.configs, provenance=found.provenance, folder=folder
+        )
+
+    @classmethod
+    def of(
+        cls,
+        stored: pd.DataFrame,
+        filters: Mapping[str, Any] | None = None,
+        portraits: Sequence[Portrait] = (),
+        curves: pd.DataFrame | None = None,
+    ) -> "ReportData":
+        """Take the stored runs that pass the filters, with their curves and portraits."""
+        runs = filter_runs(_keep_configurations_apart(make_uniform(stored)), filters or {})
+        runs = runs.sort_values([*CELL, *SERIES, "seed"], ignore_index=True)
+        shown = set(runs[["task", "task_variant", "d", "n"]].itertuples(index=False, name=None))
+        kept = [p for p in portraits if (p.task, p.task_variant, p.d, p.n) in shown]
+        return cls(runs, assign_styles(runs), kept, _curves_of(runs, curves), len(stored))
+
+
+def _curves_of(runs: pd.DataFrame, stored: pd.DataFrame | None) -> pd.DataFrame:
+    """Return the curves of the finished runs, under the names that the runs have here."""
+    finished = runs.loc[runs["status"] == "ok", [*CELL, *SERIES, "digest", "seed"]]
+    if stored is None:
+        return pd.DataFrame(columns=[*finished, "iteration", *CURVES])
+    points = stored.reindex(columns=["digest", "seed", "iteration", *CURVES])
+    return finished.merge(points, on=["digest", "seed"])
+
+
+def make_uniform(stored: pd.DataFrame) -> pd.DataFrame:
+    """Give every promised column its type; what an older record lacks is empty or NaN."""
+    runs = stored.copy()
+    for column in _WORDS:
+        words = runs[column] if column in runs else pd.Series("", index=runs.index, dtype=object)
+        runs[column] = words.astype(object).where(words.notna(), "").astype(str)
+    runs["command"] = runs["command"].map(portable)
+    for column in _NUMBERS:
+        numbers = runs[column] if column in runs else pd.Series(float("nan"), index=runs.index)
+        runs[column] = pd.to_numeric(numbers, errors="coerce").astype(float)
+    for column in _WHOLES:
+        wholes = runs[column] if column in runs else pd.Series(0, index=runs.index)
+        runs[column] = pd.to_numeric(wholes).astype(int)
+    return runs
+
+
+def _keep_configurations_apart(runs: pd.DataFrame) -> pd.DataFrame:
+    """Name the digest where runs look alike but are not: another version or a deeper override."""
+    looks_alike = runs.groupby([*CELL, *SERIES])["digest"].transform("nunique") > 1
+    named = runs["method_variant"] + " digest=" + runs["digest"].str[:8]
+    runs["method_variant"] = runs["method_variant"].where(~looks_alike, named.str.strip())
+    return runs
+
+
+def filter_runs(runs: pd.DataFrame, filters: Mapping[str, Any]) -> pd.DataFrame:
+    """Keep the runs that pass all filters, each a column with the values wanted of it."""
+    for name, wanted in filters.items():
+        runs = _filter(runs, name, wanted)
+    return runs
+
+
+def _filter(runs: pd.DataFrame, name: str, wanted: Any) -> pd.DataFrame:
+    """Keep the runs whose `name` is wanted; None wants all, a value nobody stored is an error."""
+    if wanted is None:
+        return runs
+    values = _wanted_values(name, wanted)
+    stored = set(runs[name])
+    unknown = [value for value in values if value not in stored]
+    if unknown and stored:
+        raise UsageError(
+            f"{name} must be one of {_enumerate(stored)}, which is what is stored, "
+            f"got {_enumerate(unknown)}"
+        )
+    return runs[runs[name].isin(values)]
+
+
+def _wanted_values(name: str, wanted: Any) -> list[Any]:
+    if name == "seed":
+        wanted = wanted if isinstance(wanted, str | int) else ",".join(map(str, wanted))
+        return list(parse_seeds(wanted))
+    values = [wanted] if isinstance(wanted, str) or not isinstance(wanted, Iterable) else wanted
+    return [value if name in _WHOLES else str(value) for value in values]
+
+
+def _enumerate(values: Iterable[Any]) -> str:
+    return ", ".join(
+        str(value) for value in sorted(values, key=lambda value: (str(type(value)), value))
+    )

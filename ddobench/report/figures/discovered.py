@@ -1,0 +1,175 @@
+"""The graph that a method discovered, beside the true one and the numbers it was decided by."""
+
+from collections.abc import Iterator
+from itertools import combinations
+from math import sqrt
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import norm
+
+from ddobench.report.data.commands import sweep_command
+from ddobench.report.data.details import (
+    Details,
+    climbing_runs,
+    column,
+    find_details,
+    graph_settings,
+)
+from ddobench.report.data.files import row_stem
+from ddobench.report.data.report_data import ReportData
+from ddobench.report.figures.figure import Absence, Figure
+from ddobench.report.figures.graph_panels import Truth, draw_graphs
+from ddobench.report.figures.layouts import name_shape
+from ddobench.report.tables.columns import FAMILY
+from ddobench.report.tables.formats import format_number, name_runs
+
+_LARGEST = 41  # codes whose graph can still be looked at
+_WANTED = ("edges", "pseudo_hessian")
+_PLAIN_COORDINATES = ("identity", "oracle")  # latents whose codes may be the hidden coordinates
+_TRUTH = "Left: which variables of the function interact."
+_TEXT = (
+    "The discovered graph between the codes, and what decided it: the mean of z_i z_j y over the M "
+    "visible rows (codes z and values y standardised) times \u221aM, so that a pair without "
+    "interaction is about standard normal. Above the diagonal a dot marks each edge."
+)
+
+
+def discovered_graph(stored: ReportData) -> Iterator[Figure | Absence]:
+    """Draw one discovered graph per task, variant, n and budget: its first seed, at d up to 41.
+
+    Where a variant works on the hidden coordinates, its graph can be judged and is drawn as well.
+    """
+    runs = climbing_runs(stored)
+    runs = runs[column(runs, "graph") == "stein"]
+    for _, family in runs.groupby(FAMILY, sort=True):
+        d = _choose_size(family["d"])
+        cell = family[family["d"] == d]
+        plain = find_details(stored, cell, _WANTED)
+        if plain is None:
+            yield _absence(cell)
+            continue
+        if len(plain[1]["pseudo_hessian"]) < 2:
+            continue  # one code alone has no pairs
+        yield _figure(stored, *plain)
+        if "graph_recovery" not in plain[1]:
+            candidates = cell[column(cell, "latent").isin(_PLAIN_COORDINATES)]
+            judged = find_details(stored, candidates, (*_WANTED, "graph_recovery"))
+            if judged is not None:
+                yield _figure(stored, *judged)
+
+
+def _choose_size(sizes: "pd.Series[int]") -> int:
+    """Return the largest that can be looked at, the smallest if none can."""
+    small = sizes[sizes <= _LARGEST]
+    return int(small.max() if len(small) else sizes.min())
+
+
+def _figure(stored: ReportData, run: "pd.Series[Any]", details: Details) -> Figure:
+    truth = _true_graph(stored, run)
+    pairs = pair_table(details, int(run["n"]), truth)
+    threshold = _threshold(stored, run, pairs)
+    name = name_runs(run, "n", "d")
+    label = stored.styles[str(run["task"]), str(run["method"]), str(run["method_variant"])].label
+    judged = "graph_recovery" in details and pairs["true_edge"].dtype == bool
+    return Figure(
+        name=row_stem("discovered", run, "d", "n", method=str(run["method_variant"])),
+        title=f"Discovered graph: {name}",
+        caption=_caption(run, details, threshold, label, known=truth is not None),
+        task=str(run["task"]),
+        data=pairs,
+        commands=tuple(filter(None, [str(run["command"])])),
+        drawing=draw_graphs(f"{name}, {label}, seed {run['seed']}", pairs, truth, threshold,
+                            judged=judged),
+        subject="methods",
+    )  # fmt: skip
+
+
+def pair_table(details: Details, rows: int, truth: Truth | None) -> pd.DataFrame:
+    """Return one row per pair of codes: its entry, the same times \u221arows, edge or not.
+
+    `true_edge` is of the hidden coordinates with the same numbers, empty where it is not known.
+    """
+    hessian = np.array(details["pseudo_hessian"], dtype=float)  # (e, e)
+    edges = {(min(a, b), max(a, b)) for a, b in details["edges"]}
+    pairs = list(combinations(range(len(hessian)), 2))
+    table = pd.DataFrame(pairs, columns=["a", "b"])
+    table["pseudo_hessian"] = hessian[table["a"], table["b"]]
+    table["scaled"] = table["pseudo_hessian"] * sqrt(rows)
+    table["edge"] = [pair in edges for pair in pairs]
+    if truth is not None and truth.d == len(hessian):
+        table["true_edge"] = [pair in truth.edges for pair in pairs]
+    else:
+        table["true_edge"] = ""
+    return table
+
+
+def _true_graph(stored: ReportData, run: "pd.Series[Any]") -> Truth | None:
+    """Return the graph in the portrait of the task, None if that need not be the run's."""
+    for portrait in stored.portraits:
+        shown = (portrait.task, portrait.task_variant, portrait.d, portrait.n)
+        if shown == tuple(run[["task", "task_variant", "d", "n"]]) and portrait.edges is not None:
+            truth = Truth.of(portrait.d, portrait.edges)
+            same = portrait.seed == run["seed"] or name_shape(truth.graph) != ""
+            return truth if same else None
+    return None
+
+
+def _threshold(stored: ReportData, run: "pd.Series[Any]", pairs: pd.DataFrame) -> float | None:
+    """Return what a scaled entry must reach, None where the test was another than pair by pair."""
+    test = graph_settings(stored.configs.get(str(run["digest"]), {}))
+    if not isinstance(test.get("alpha"), float) or test.get("correction", "none") != "none":
+        return None
+    threshold = float(norm.isf(test["alpha"] / 2))
+    weakest = pairs.loc[pairs["edge"], "scaled"].abs().min()
+    return None if weakest < threshold - 0.01 else threshold  # the record is rounded
+
+
+def _caption(
+    run: "pd.Series[Any]", details: Details, threshold: float | None, label: str, *, known: bool
+) -> str:
+    edges, codes = len(details["edges"]), len(details["pseudo_hessian"])
+    parts = [
+        *([_TRUTH] if known else []),
+        _TEXT,
+        f"{label}, seed {run['seed']} alone: {edges} of {codes * (codes - 1) // 2} pairs are edges",
+    ]
+    if "cliques" in details:
+        parts[-1] += f", in {details['cliques']} maximal cliques"
+    parts[-1] += "."
+    if threshold is not None:
+        expected = 2 * float(norm.sf(threshold)) * codes * (codes - 1) / 2
+        parts.append(
+            f"An edge needs {format_number(threshold)} or more in absolute value (triangles at the "
+            f"colour bar), which chance alone would give about {expected:.2g} pairs."
+        )
+    if details.get("dropped_edges"):
+        parts.append(f"{details['dropped_edges']} of the weakest were dropped to limit cliques.")
+    alignment, chance = details.get("alignment"), details.get("alignment_by_chance")
+    if alignment is not None and chance is not None:
+        parts.append(
+            f"A code's largest correlation with a hidden coordinate is {format_number(alignment)} "
+            f"on average, {format_number(chance)} for random axes."
+        )
+    if "graph_recovery" in details:
+        recovery = details["graph_recovery"]
+        parts.append(
+            "The codes are the hidden coordinates, so the graphs can be compared: precision "
+            f"{format_number(recovery['precision'])}, recall {format_number(recovery['recall'])}."
+        )
+    elif known:
+        parts.append(
+            "The codes are not the hidden coordinates: their edges need not match the true ones."
+        )
+    return " ".join(parts)
+
+
+def _absence(runs: pd.DataFrame) -> Absence:
+    first = runs.iloc[0]
+    return Absence(
+        title=f"Discovered graph: {name_runs(first, 'n', 'd')}",
+        task=str(first["task"]),
+        reason="the stored runs do not say which graph they discovered, as fresh ones do",
+        remedy=f"{sweep_command(first, [first['method']])} results_dir=results/fresh",
+    )

@@ -1,0 +1,59 @@
+"""What a figure of a report is: a drawing with the numbers in it, or the reason why there is none.
+
+A figure function takes what is stored and yields a Figure for all it applies to, or an Absence
+that says why there is nothing to draw and what would help. `gallery` lists them all.
+"""
+
+import io
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import matplotlib as mpl
+import pandas as pd
+from matplotlib.figure import Figure as Drawing
+
+from ddobench.report.data.report_data import ReportData
+from ddobench.report.figures.drawing import LOOK
+
+FORMATS = ("svg", "png", "pdf")
+_UNDATED = {"svg": {"Date": None}, "png": {"Software": None}, "pdf": {"CreationDate": None}}
+
+
+def render_drawing(drawing: Drawing, ending: str) -> bytes:
+    """Return the bytes of an SVG, PNG or PDF file, the same for the same drawing."""
+    buffer = io.BytesIO()
+    with mpl.rc_context(LOOK):
+        drawing.savefig(buffer, format=ending, dpi=300, metadata=_UNDATED[ending])
+    return buffer.getvalue()
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A drawing, what it says, and the exact numbers in it."""
+
+    name: str  # the stem of its files
+    title: str
+    caption: str
+    task: str
+    data: pd.DataFrame
+    commands: tuple[str, ...]  # the commands whose runs are drawn
+    drawing: Drawing
+    subject: Literal["task", "methods"]  # what it is about
+
+    def render(self, ending: str) -> bytes:
+        """Return the bytes of an SVG, PNG or PDF file, the same for the same numbers."""
+        return render_drawing(self.drawing, ending)
+
+
+@dataclass(frozen=True)
+class Absence:
+    """A figure that cannot be drawn yet."""
+
+    title: str
+    task: str
+    reason: str
+    remedy: str
+
+
+FigureFunction = Callable[[ReportData], Iterator[Figure | Absence]]

@@ -1,0 +1,63 @@
+"""All figures of a report, in the order of the page."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ddobench.progress import track
+from ddobench.report.data.report_data import ReportData
+from ddobench.report.figures.codes import codes_beside_designs
+from ddobench.report.figures.confidence import scores_by_confidence
+from ddobench.report.figures.controls import variant_controls
+from ddobench.report.figures.costs import seconds_by_method
+from ddobench.report.figures.discovered import discovered_graph
+from ddobench.report.figures.figure import Absence, Figure, FigureFunction
+from ddobench.report.figures.landmarks import best_visible_and_optimum
+from ddobench.report.figures.overestimation import prediction_and_truth
+from ddobench.report.figures.pictures import designs_in_pairs, marginals, true_graph
+from ddobench.report.figures.profiles import performance_profiles
+from ddobench.report.figures.rank_diagrams import mean_rank_diagrams
+from ddobench.report.figures.regret import regret_by_dimension, regret_by_rows
+from ddobench.report.figures.shares import optimum_share_by_dimension
+from ddobench.report.figures.trajectories import (
+    invalid_by_iteration,
+    survivors_by_iteration,
+    value_by_iteration,
+)
+
+FIGURES: tuple[FigureFunction, ...] = (
+    true_graph,
+    marginals,
+    designs_in_pairs,
+    best_visible_and_optimum,
+    value_by_iteration,
+    survivors_by_iteration,
+    invalid_by_iteration,
+    prediction_and_truth,
+    optimum_share_by_dimension,
+    variant_controls,
+    discovered_graph,
+    scores_by_confidence,
+    codes_beside_designs,
+    seconds_by_method,
+    regret_by_dimension,
+    regret_by_rows,
+    performance_profiles,
+    mean_rank_diagrams,
+)
+
+
+def draw_all(stored: ReportData) -> list[Figure | Absence]:
+    """Return every figure that the stored runs allow, each under a name of its own."""
+    return list(draw_each(stored))
+
+
+def draw_each(stored: ReportData) -> Iterator[Figure | Absence]:
+    """Draw one figure after the other, each under a name of its own."""
+    names: dict[str, int] = {}
+    for function in track(FIGURES, "drawing figures"):
+        for item in function(stored):
+            if isinstance(item, Figure):
+                names[item.name] = names.get(item.name, 0) + 1
+                again = names[item.name]
+                item = replace(item, name=f"{item.name}-{again}") if again > 1 else item
+            yield item

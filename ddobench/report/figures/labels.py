@@ -1,0 +1,126 @@
+"""Direct labels: the name of each curve beside its last point, instead of a legend over it."""
+
+from collections.abc import Sequence
+from textwrap import fill
+
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex, to_rgb
+from matplotlib.lines import Line2D
+from matplotlib.offsetbox import AnnotationBbox, DrawingArea, HPacker, TextArea
+from matplotlib.transforms import ScaledTranslation
+
+from ddobench.report.tables.formats import format_number
+from ddobench.report.tables.styles import Style
+
+_LINE = 0.062  # height of a line of text, as a fraction of the axes
+_GAP = 12  # points between the axes and the labels
+_WIDEST = 20  # characters before a label is wrapped
+_SAMPLE = 24  # points of a curve shown beside its label
+
+
+def label_ends(axes: Axes, ends: Sequence[tuple[Style, float, float]]) -> None:
+    """Write every curve's look, label and last value in the right margin, none over another.
+
+    `ends` are the style, x and y of each curve's last point; the limits of the axes must be set.
+    """
+    low, high = axes.get_ylim()
+    ordered = sorted(ends, key=lambda end: end[2])
+    texts = [f"{wrap_text(style.label, _WIDEST)}: {format_number(y)}" for style, _, y in ordered]
+    heights = [_LINE * (1 + text.count("\n")) for text in texts]
+    wanted = [(y - low) / (high - low) for _, _, y in ordered]
+    margin = axes.transAxes + ScaledTranslation(_GAP / 72, 0, axes.figure.dpi_scale_trans)
+    for (style, x, y), text, place in zip(ordered, texts, spread(wanted, heights), strict=True):
+        axes.add_artist(
+            AnnotationBbox(
+                _sample(style, text),
+                xy=(x, y),
+                xybox=(1, place),
+                boxcoords=margin,
+                box_alignment=(0, 0.5),
+                frameon=False,
+                pad=0,
+                annotation_clip=False,
+                arrowprops={
+                    "arrowstyle": "-",
+                    "color": style.color,
+                    "linewidth": 0.7,
+                    "shrinkA": 0,
+                    "shrinkB": 5,
+                    "relpos": (0, 0.5),
+                },
+            )
+        )
+
+
+def _sample(style: Style, text: str) -> HPacker:
+    """Put a piece of a curve before its label: variants of a method share its colour."""
+    area = DrawingArea(_SAMPLE, 8)
+    line = Line2D([0, _SAMPLE], [4, 4], color=style.color, linewidth=1.6)
+    if style.dashes:
+        line.set_dashes(style.dashes)
+    area.add_artist(line)
+    area.add_artist(
+        Line2D(
+            [_SAMPLE / 2],
+            [4],
+            linestyle="none",
+            marker=style.marker,
+            markersize=5,
+            markerfacecolor=style.color,
+            markeredgecolor="white",
+            markeredgewidth=0.5,
+        )
+    )
+    words = {"color": _darken(style.color), "fontsize": 8.5, "parse_math": False}
+    label = TextArea(text, textprops=words)
+    return HPacker(children=[area, label], align="center", pad=0, sep=4)
+
+
+def wrap_text(text: str, width: int) -> str:
+    """Break a text into at most three lines of so many characters."""
+    return fill(text, width, max_lines=3, placeholder=" \u2026")
+
+
+def spread(wanted: Sequence[float], heights: Sequence[float]) -> list[float]:
+    """Move ascending positions as little as needed for boxes of these heights not to overlap."""
+    groups: list[tuple[list[int], float]] = []  # members and the centre of their stack
+    for i in range(len(wanted)):
+        members, centre = [i], wanted[i]
+        while groups and _bottom(members, centre, heights) < _top(*groups[-1], heights):
+            members = groups.pop()[0] + members
+            centre = _stack_centre(members, wanted, heights)
+        groups.append((members, centre))
+    places = [0.0] * len(wanted)
+    for members, centre in groups:
+        position = _bottom(members, centre, heights)
+        for i in members:
+            places[i] = position + heights[i] / 2
+            position += heights[i]
+    return places
+
+
+def _stack_centre(
+    members: Sequence[int], wanted: Sequence[float], heights: Sequence[float]
+) -> float:
+    """Return where a stack of boxes must be centred for its boxes to be nearest their wishes."""
+    total = sum(heights[i] for i in members)
+    below = 0.0
+    wishes = []
+    for i in members:
+        wishes.append(wanted[i] - (below + heights[i] / 2) + total / 2)
+        below += heights[i]
+    return sum(wishes) / len(wishes)
+
+
+def _bottom(members: Sequence[int], centre: float, heights: Sequence[float]) -> float:
+    return centre - sum(heights[i] for i in members) / 2
+
+
+def _top(members: Sequence[int], centre: float, heights: Sequence[float]) -> float:
+    return centre + sum(heights[i] for i in members) / 2
+
+
+def _darken(color: str) -> str:
+    """Return a tone of the colour that is readable as text on white."""
+    red, green, blue = (0.72 * part for part in to_rgb(color))
+    return str(to_hex((red, green, blue)))

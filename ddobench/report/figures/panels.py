@@ -1,0 +1,119 @@
+"""Grids of small panels that share their axes, with one legend below them all."""
+
+from collections.abc import Sequence
+from math import ceil
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Drawing
+from matplotlib.lines import Line2D
+
+from ddobench.report.figures.drawing import FAINT, INK, PALE, Values, blank_drawing
+from ddobench.report.figures.labels import wrap_text
+from ddobench.report.tables.formats import format_number
+from ddobench.report.tables.styles import Style
+
+WIDTH = 7.0  # inches, the text width of a journal page
+_PANEL = 2.15  # inches of height
+_LEGEND_LINE = 0.17  # inches
+_WIDEST_LABEL = 46  # characters of one entry of the legend
+_WIDEST_TITLE = 90
+_MARKS = 6  # markers along a curve
+_CLOSE = 0.12  # of a panel's height, within which the numbers of two lines would meet
+
+
+def panel_grid(
+    count: int, title: str, styles: Sequence[Style], x: str, y: str
+) -> tuple[Drawing, list[Axes]]:
+    """Return a drawing with so many panels, its title, its legend and the names of its axes."""
+    columns = count if count < 4 else 2 if count == 4 else 3
+    rows = ceil(count / columns)
+    entries = [wrap_text(style.label, _WIDEST_LABEL) for style in styles]
+    across = _legend_columns(entries)
+    lines = ceil(len(entries) / across) * max((1 + e.count("\n") for e in entries), default=1)
+    title = wrap_text(title, _WIDEST_TITLE)
+    height = 0.45 + _PANEL * rows + _LEGEND_LINE * (lines + title.count("\n"))
+    drawing = blank_drawing(WIDTH, height)
+    drawing.set_layout_engine("constrained", w_pad=0.06, h_pad=0.06)
+    drawing.suptitle(title, x=0.012, ha="left", fontsize=9.5, parse_math=False)
+    grid = drawing.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
+    panels: list[Axes] = list(grid.flat)
+    for spare in panels[count:]:
+        spare.set_visible(False)
+    for i, axes in enumerate(panels[:count]):
+        if i % columns == 0:
+            axes.set_ylabel(y, fontsize=8.5)
+        if i + columns >= count:
+            axes.set_xlabel(x, fontsize=8.5)
+        axes.grid(axis="y", color=PALE, linewidth=0.6)
+        axes.set_axisbelow(True)
+        axes.tick_params(labelsize=8, labelbottom=True, labelleft=True)
+    if entries:
+        legend = drawing.legend(
+            [_sample(style) for style in styles], entries, loc="outside lower left", ncols=across,
+            frameon=False, fontsize=8, handlelength=3.2, columnspacing=1.6, borderaxespad=0.2,
+        )  # fmt: skip
+        for text in legend.get_texts():
+            text.set_parse_math(False)
+    return drawing, panels[:count]
+
+
+def draw_band(
+    axes: Axes, x: Values, mean: Values, interval: tuple[Values, Values], style: Style,
+    *, place: int, last: int, hollow: bool,
+) -> None:  # fmt: skip
+    """Draw a long curve with its band and a few markers, shifted by its place among the others.
+
+    Its markers are as far apart as on a curve that reaches `last`.
+    """
+    axes.fill_between(x, *interval, color=style.color, alpha=0.16, linewidth=0, zorder=2)
+    spacing = x[1] - x[0] if len(x) > 1 else 1.0
+    step = max(round(last / _MARKS / spacing), 1)
+    axes.plot(
+        x, mean, color=style.color, linewidth=1.4, dashes=style.dashes or (None, None), zorder=3,
+        marker=style.marker, markersize=5, markevery=((place * step) // 5 % step, step),
+        markerfacecolor="white" if hollow else style.color,
+        markeredgecolor=style.color if hollow else "white",
+        markeredgewidth=1.0 if hollow else 0.5,
+    )  # fmt: skip
+
+
+def mark_end(axes: Axes, x: float, y: float, style: Style) -> None:
+    """Cross out the end of a curve that stops before the others."""
+    for color, width, size in (("white", 3.4, 7.4), (style.color, 1.7, 6.4)):
+        axes.plot([x], [y], linestyle="none", marker="x", markersize=size, markeredgewidth=width,
+                  markeredgecolor=color, clip_on=False, zorder=5)  # fmt: skip
+
+
+def draw_landmarks(axes: Axes, best_visible: float, optimum: float) -> None:
+    """Draw both as thin lines across a panel whose limits are set, their numbers in the margin."""
+    low, high = axes.get_ylim()
+    close = optimum - best_visible < _CLOSE * (high - low)
+    for name, value, side in (("best visible", best_visible, -1), ("optimum", optimum, 1)):
+        if np.isfinite(value):
+            axes.axhline(value, color=FAINT, linewidth=0.9, dashes=(1.5, 1.5), zorder=1)
+            axes.annotate(
+                f"{name}\n{format_number(value)}", (1, value), (3, (1 if close else -4) * side),
+                xycoords=("axes fraction", "data"), textcoords="offset points", fontsize=7,
+                va="bottom" if side > 0 else "top", color=INK, linespacing=1.05,
+                annotation_clip=False,
+            )  # fmt: skip
+
+
+def freeze_layout(drawing: Drawing) -> None:
+    """Arrange everything once, for all formats alike."""
+    drawing.draw_without_rendering()
+    drawing.set_layout_engine("none")
+
+
+def _sample(style: Style) -> Line2D:
+    return Line2D([], [], color=style.color, linewidth=1.4, dashes=style.dashes or (None, None),
+                  marker=style.marker, markersize=5, markerfacecolor=style.color,
+                  markeredgecolor="white", markeredgewidth=0.5)  # fmt: skip
+
+
+def _legend_columns(entries: Sequence[str]) -> int:
+    """Return how many entries fit side by side."""
+    widest = max((len(line) for entry in entries for line in entry.split("\n")), default=1)
+    inches = 0.65 + 0.068 * widest
+    return int(np.clip(WIDTH // inches, 1, max(len(entries), 1)))

@@ -1,0 +1,140 @@
+"""Critical-difference diagrams: mean ranks on an axis, methods not shown to differ joined by bars.
+
+After Demšar 2006; `ranks` has the tests and `lineups` says what a block is.
+"""
+
+from collections.abc import Iterator
+from math import ceil
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Drawing
+
+from ddobench.report.data.files import file_stem
+from ddobench.report.data.report_data import ReportData
+from ddobench.report.figures.drawing import INK, LOOK, blank_drawing
+from ddobench.report.figures.figure import Absence, Figure
+from ddobench.report.figures.labels import wrap_text
+from ddobench.report.tables.lineups import Lineup
+from ddobench.report.tables.ranks import Ranking, rank_methods
+from ddobench.report.tables.standings import explain_standings
+from ddobench.report.tables.styles import Style, explain_privileges
+
+_WIDTH = 5.6  # inches
+_ROW = 0.3  # inches
+_GROUP = 0.34  # of a row, between bars that join groups
+_WIDEST = 26  # characters
+_WIDEST_TITLE = 72
+
+
+def mean_rank_diagrams(stored: ReportData) -> Iterator[Figure | Absence]:
+    """Draw the mean ranks of every line-up of three or more methods."""
+    for lineup in stored.lineups:
+        if len(lineup.methods) < 3:
+            continue
+        ranking = rank_methods(lineup.means)
+        table = stored.standings
+        table = table[(table["lineup"] == ", ".join(lineup.methods))
+                      & (table["budget"] == lineup.budget)]  # fmt: skip
+        tasks = sorted(set(lineup.runs["task"]))
+        looks = _looks(lineup, table, stored)
+        notes = [f"{note}." for note in explain_privileges(looks.values())]
+        yield Figure(
+            name=file_stem("ranks", *tasks, f"{len(lineup.methods)}-methods",
+                           "" if lineup.budget == "full" else lineup.budget),
+            title=f"Mean ranks: {', '.join(tasks)}",
+            caption=" ".join([_explain_bars(ranking), explain_standings(table), *notes]),
+            task="",  # of no single task
+            data=table,
+            commands=tuple(sorted(set(lineup.runs["command"]) - {""})),
+            drawing=_draw(ranking, looks, _name(tasks, ranking)),
+            subject="methods",
+        )  # fmt: skip
+
+
+def _looks(lineup: Lineup, table: pd.DataFrame, stored: ReportData) -> dict[str, Style]:
+    """Return the style of each method, under its overall label."""
+    looks = {}
+    for row in table.to_dict("records"):
+        own = lineup.runs[lineup.runs["method"] == row["method"]].iloc[0]
+        style = stored.styles[own["task"], own["method"], own["method_variant"]]
+        privileges = tuple(str(row["privileges"]).split())
+        looks[str(row["method"])] = Style(
+            str(row["label"]), style.color, style.marker, style.dashes, privileges, style.name
+        )
+    return looks
+
+
+def _explain_bars(ranking: Ranking) -> str:
+    if not ranking.groups:
+        return "Mean ranks only: too few cells to say which differences are more than chance."
+    return "Bars join methods whose mean ranks are not shown to differ at the 5\u00a0% level."
+
+
+def _name(tasks: list[str], ranking: Ranking) -> str:
+    return f"{', '.join(tasks)} ({ranking.blocks} {'cell' if ranking.blocks == 1 else 'cells'})"
+
+
+def _draw(ranking: Ranking, looks: dict[str, Style], name: str) -> Drawing:
+    names = [str(name) for name in ranking.means.index]
+    left = ceil(len(names) / 2)
+    bars = _GROUP * len(ranking.groups)
+    top = 2.7 if np.isfinite(ranking.critical) else 1.9
+    bottom = left + bars + 0.3
+    with mpl.rc_context(LOOK):
+        drawing = blank_drawing(_WIDTH, _ROW * (bottom + top))
+        axes = drawing.add_axes((0.31, 0.02, 0.38, 0.96))
+        axes.set_axis_off()
+        axes.set_xlim(1, len(names))
+        axes.set_ylim(bottom, -top)
+        drawing.suptitle(wrap_text(name, _WIDEST_TITLE), x=0.012, y=0.96, ha="left", va="top",
+                         fontsize=9.5, parse_math=False)  # fmt: skip
+        _draw_axis(axes, len(names))
+        for i, name in enumerate(names):
+            row = i if i < left else len(names) - 1 - i
+            _draw_method(axes, float(ranking.means.iloc[i]), row + bars + 0.75, looks[name],
+                         1.0 if i < left else float(len(names)))  # fmt: skip
+        for i, group in enumerate(ranking.groups):
+            ends = [ranking.means[group[0]] - 0.04, ranking.means[group[-1]] + 0.04]
+            axes.plot(ends, [0.35 + _GROUP * i] * 2, color=INK, linewidth=3.2, clip_on=False,
+                      solid_capstyle="butt", zorder=4)  # fmt: skip
+        if np.isfinite(ranking.critical):
+            _draw_critical(axes, ranking.critical)
+    return drawing
+
+
+def _draw_axis(axes: Axes, methods: int) -> None:
+    axes.plot([1, methods], [0, 0], color=INK, linewidth=0.9, clip_on=False)
+    for rank in range(1, methods + 1):
+        axes.plot([rank] * 2, [0, -0.16], color=INK, linewidth=0.9, clip_on=False)
+        axes.annotate(str(rank), (rank, -0.16), (0, 2), textcoords="offset points", ha="center",
+                      va="bottom", fontsize=8, annotation_clip=False)  # fmt: skip
+    axes.annotate("mean rank,\n1 is best", (methods, 0), (14, 0), textcoords="offset points",
+                  ha="left", va="center", fontsize=7.5, annotation_clip=False)  # fmt: skip
+
+
+def _draw_method(axes: Axes, rank: float, y: float, style: Style, side: float) -> None:
+    """Lead from a mean rank down and out to the method's name, on the side it is nearer to."""
+    outward = -1 if side == 1.0 else 1
+    axes.plot([rank, rank, side], [0, y, y], color=style.color, linewidth=1.1, clip_on=False,
+              zorder=2)  # fmt: skip
+    axes.plot([rank], [0], linestyle="none", marker=style.marker, markersize=6, clip_on=False,
+              markerfacecolor=style.color, markeredgecolor="white", markeredgewidth=0.6,
+              zorder=5)  # fmt: skip
+    axes.annotate(
+        f"{wrap_text(style.label, _WIDEST)}  {rank:.2f}", (side, y), (5 * outward, 0),
+        textcoords="offset points", ha="right" if outward < 0 else "left", va="center",
+        fontsize=8, parse_math=False, annotation_clip=False,
+    )  # fmt: skip
+
+
+def _draw_critical(axes: Axes, critical: float) -> None:
+    """Draw how far apart two mean ranks must be, above the axis."""
+    y = -1.05
+    axes.plot([1, 1 + critical], [y, y], color=INK, linewidth=1.2, clip_on=False)
+    for x in (1, 1 + critical):
+        axes.plot([x, x], [y - 0.1, y + 0.1], color=INK, linewidth=1.2, clip_on=False)
+    axes.annotate(f"critical difference {critical:.2f}", (1, y), (-5, 0), ha="right", va="center",
+                  textcoords="offset points", fontsize=7.5, annotation_clip=False)  # fmt: skip

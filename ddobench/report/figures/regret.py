@@ -1,0 +1,161 @@
+"""Regret of every method against the size of the problem: dimension, or visible rows."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure as Drawing
+
+from ddobench.report.data.commands import sweep_command
+from ddobench.report.data.curves import choose_series
+from ddobench.report.data.files import row_stem
+from ddobench.report.data.report_data import ReportData
+from ddobench.report.figures.drawing import (
+    INK,
+    LOOK,
+    blank_axes,
+    blank_drawing,
+    draw_curve,
+    fit_margins,
+    set_sizes,
+    set_title,
+    set_values,
+)
+from ddobench.report.figures.figure import Absence, Figure
+from ddobench.report.figures.labels import label_ends
+from ddobench.report.tables.columns import FAMILY, SERIES, SLICE, STUDY
+from ddobench.report.tables.formats import MINUS, name_runs
+from ddobench.report.tables.styles import Key, Style, explain_privileges
+
+_UNITS = {"raw": "raw units", "sd": "sd of the visible values"}
+_LOST = ["declined", "failed", "missing", "unscored"]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What regret is drawn against."""
+
+    column: str
+    words: str
+    symbol: str
+    fixed: str  # the column that stays the same in one figure
+
+
+DIMENSION = Axis("d", "dimension", "$d$", fixed="n")
+ROWS = Axis("n", "visible rows", "$n$", fixed="d")
+
+
+def regret_by_dimension(stored: ReportData) -> Iterator[Figure | Absence]:
+    """Draw mean regret against dimension, one figure per task, variant, n and budget."""
+    scores = _with_regret(stored.scores)
+    many_rows = scores.groupby(SLICE)["n"].transform("nunique") > 1
+    for _, points in scores.groupby(FAMILY, sort=True):
+        if len(points["d"].unique()) > 1:
+            yield _figure(stored, points, DIMENSION)
+        elif not many_rows[points.index].any():
+            yield _absence(points)
+
+
+def regret_by_rows(stored: ReportData) -> Iterator[Figure | Absence]:
+    """Draw mean regret against visible rows, one figure per task, variant and budget.
+
+    It shows the dimension with the most numbers of rows, and of several such the largest.
+    """
+    for _, study in _with_regret(stored.scores).groupby(STUDY, sort=True):
+        counts = study.groupby("d")["n"].nunique()
+        d = counts[counts == counts.max()].index.max()
+        if counts[d] > 1:
+            others = counts[counts > 1].index.drop(d).tolist()
+            yield _figure(stored, study[study["d"] == d], ROWS, others)
+
+
+def _with_regret(scores: pd.DataFrame) -> pd.DataFrame:
+    """Keep the cells where any method has a regret, whole: methods without one are counted."""
+    return scores[scores.groupby([*FAMILY, "d"])["regret_mean"].transform("count") > 0]
+
+
+def _figure(
+    stored: ReportData, points: pd.DataFrame, axis: Axis, others: list[int] | None = None
+) -> Figure:
+    first = points.iloc[0]
+    shown, hidden = choose_series(points)
+    caption = _caption(shown, stored)
+    if hidden:
+        caption += f" {hidden} variants of these methods are left out; the tables have them."
+    if others:
+        listed = ", ".join(map(str, others))
+        caption += f" The tables have several numbers of rows for {axis.fixed} = {listed} as well."
+    alike = FAMILY if axis is DIMENSION else SLICE
+    return Figure(
+        name=row_stem("regret", first, axis.fixed),
+        title=f"Regret against {axis.words}: {name_runs(first, axis.fixed)}",
+        caption=caption,
+        task=str(first["task"]),
+        data=shown,
+        commands=stored.commands(first[alike].to_dict()),
+        drawing=_draw(shown, stored.styles, axis),
+        subject="methods",
+    )  # fmt: skip
+
+
+def _absence(points: pd.DataFrame) -> Absence:
+    first = points.iloc[0]
+    n = int(first["n"])
+    methods = sorted(set(points.loc[points["seeds"] > 0, "method"]))
+    return Absence(
+        title=f"Regret against dimension: {name_runs(first, 'n')}",
+        task=str(first["task"]),
+        reason=f"only d = {first['d']} has a regret, and a curve needs a second d or a second n",
+        remedy=sweep_command(first, methods, n=f"{n},{2 * n},{4 * n}"),
+    )
+
+
+def _draw(points: pd.DataFrame, styles: Mapping[Key, Style], axis: Axis) -> Drawing:
+    with mpl.rc_context(LOOK):
+        drawing = blank_drawing()
+        axes = blank_axes(drawing)
+        axes.axhline(0, color=INK, linewidth=0.8, zorder=1)
+        sizes = sorted(points[axis.column].unique())
+        ends: list[tuple[Style, float, float]] = []
+        for key, series in points.groupby(SERIES, sort=True):
+            style = styles[str(series["task"].iloc[0]), str(key[0]), str(key[1])]
+            curve = series.set_index(axis.column).reindex(sizes)
+            mean, low, high = (
+                curve[f"regret_{name}"].to_numpy(dtype=float) for name in ("mean", "low", "high")
+            )
+            if np.isfinite(mean).any():
+                x = np.asarray(sizes, dtype=float)
+                short = curve[_LOST].sum(axis=1).to_numpy() > 0
+                draw_curve(axes, x, mean, (low, high), style, short, covered=len(ends))
+                last = np.flatnonzero(np.isfinite(mean))[-1]
+                ends.append((style, float(x[last]), float(mean[last])))
+        unit = _UNITS.get(str(points["regret_unit"].max()), "")
+        axes.set_xlabel(f"{axis.words} {axis.symbol}")
+        axes.set_ylabel(rf"regret, optimum {MINUS} $f(\hat{{x}})$ [{unit}]")
+        set_title(axes, name_runs(points.iloc[0], axis.fixed))
+        set_sizes(axes, sizes)
+        bounds = points[["regret_mean", "regret_low", "regret_high"]]
+        set_values(axes, bounds.to_numpy(dtype=float), floor=0.0)
+        label_ends(axes, ends)
+        fit_margins(drawing, axes)
+    return drawing
+
+
+def _caption(points: pd.DataFrame, stored: ReportData) -> str:
+    scored = points[points["seeds"] > 0]
+    fewest, most = int(scored["seeds"].min()), int(scored["seeds"].max())
+    seeds = f"{most} seeds" if fewest == most else f"{fewest} to {most} seeds"
+    parts = [
+        f"Mean regret of the proposed design over {seeds} at each point; bands and bars are "
+        "95\u00a0% bootstrap intervals of the mean (BCa, 9999 resamples), of zero width where all "
+        "seeds agree. Lower is better, and 0 is the optimum."
+    ]
+    lost = points[_LOST].sum()
+    if lost.sum():
+        said = ", ".join(f"{count} {name}" for name, count in lost.items() if count)
+        parts.append(f"Hollow markers lack seeds ({said} in all).")
+    keys = points[["task", *SERIES]].itertuples(index=False, name=None)
+    parts += [f"{note}." for note in explain_privileges(stored.styles[key] for key in keys)]
+    return " ".join(parts)

@@ -1,0 +1,201 @@
+"""What happens along the ascent: value and invalid designs against iteration, a panel per d."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Drawing
+from matplotlib.ticker import MaxNLocator, PercentFormatter
+
+from ddobench.report.data.curves import (
+    average_curves,
+    choose_series,
+    climbing_families,
+    landmark_means,
+    series_of,
+)
+from ddobench.report.data.files import row_stem
+from ddobench.report.data.report_data import ReportData
+from ddobench.report.data.samples import describe_sample, lost_seeds
+from ddobench.report.figures.drawing import LOOK, limits_around
+from ddobench.report.figures.figure import Absence, Figure
+from ddobench.report.figures.panels import (
+    draw_band,
+    draw_landmarks,
+    freeze_layout,
+    mark_end,
+    panel_grid,
+)
+from ddobench.report.tables.columns import FAMILY, SERIES
+from ddobench.report.tables.formats import name_runs
+from ddobench.report.tables.styles import Style
+
+_MEANS = "Lines are means over all seeds of a method, bands 95\u00a0% t intervals of the mean,"
+_BAND = f"{_MEANS} symmetric even where the optimum or the panel ends."
+_BAND_OF_SHARES = f"{_MEANS} cut at 0 and 100\u00a0%."
+_ONE_SHOT = "A method that proposes once is a level line."
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One score along the ascent and how to read it."""
+
+    score: str
+    stem: str
+    title: str
+    axis: str
+    text: str
+    landmarks: bool = True
+    fraction: bool = False
+
+
+VALUE = Reading(
+    "value_model", "value", "Value against iteration", "value [sd of visible values]",
+    "True value of the designs that the method itself ranks highest (128 unless the budget says "
+    "otherwise), in standard deviations of the visible values above their mean. An invalid design "
+    "counts as the worst visible value.",
+)  # fmt: skip
+SURVIVORS = Reading(
+    "survivors", "survivors", "Value of the best valid designs against iteration",
+    "value [sd of visible values]",
+    "The published reading, an oracle's choice: the valid designs of largest true value (128 "
+    "unless the budget says otherwise), invalid ones left out. A seed stops for good once fewer "
+    "valid designs than that remain; a line ends, at a cross, with the last iteration that all its "
+    "seeds reach.",
+)  # fmt: skip
+INVALID = Reading(
+    "invalid", "invalid", "Invalid designs against iteration", "invalid designs [%]",
+    "Share of all proposed designs that are outside the domain of the function.",
+    landmarks=False, fraction=True,
+)  # fmt: skip
+
+
+def value_by_iteration(stored: ReportData) -> Iterator[Figure | Absence]:
+    """Draw the headline: the value of the designs that a method ranks highest."""
+    for family in climbing_families(stored):
+        yield _figure(stored, family, VALUE)
+
+
+def survivors_by_iteration(stored: ReportData) -> Iterator[Figure | Absence]:
+    """Draw the published reading wherever it differs from the headline."""
+    for family in climbing_families(stored):
+        if not np.allclose(family["value_model"], family["survivors"], equal_nan=False):
+            yield _figure(stored, family, SURVIVORS)
+
+
+def invalid_by_iteration(stored: ReportData) -> Iterator[Figure | Absence]:
+    """Draw the share of invalid designs wherever there are any."""
+    for family in climbing_families(stored):
+        if (family["invalid"] > 0).any():
+            yield _figure(stored, family, INVALID)
+
+
+def _figure(stored: ReportData, family: pd.DataFrame, reading: Reading) -> Figure:
+    drawn, hidden = choose_series(family)
+    points = average_curves(drawn, reading.score)
+    if reading.fraction:
+        points[["low", "high"]] = points[["low", "high"]].clip(0, 1)
+    landmarks = landmark_means(stored, family)
+    first = family.iloc[0]
+    name = name_runs(first, "n")
+    return Figure(
+        name=row_stem(reading.stem, first, "n"),
+        title=f"{reading.title}: {name}",
+        caption=_caption(stored, family, points, reading, hidden),
+        task=str(first["task"]),
+        data=points.merge(landmarks.reset_index(), on="d") if reading.landmarks else points,
+        commands=stored.commands(first[FAMILY].to_dict()),
+        drawing=_draw(points, stored, reading, landmarks, name),
+        subject="methods",
+    )  # fmt: skip
+
+
+def _draw(
+    points: pd.DataFrame, stored: ReportData, reading: Reading, landmarks: pd.DataFrame, name: str
+) -> Drawing:
+    task = str(points["task"].iloc[0])
+    styles = {key: stored.styles[task, *key] for key in series_of(points)}
+    lacking = lost_seeds(stored)
+    sizes = sorted(points["d"].unique())
+    last = max(int(points["iteration"].max()), 1)  # some methods propose once
+    with mpl.rc_context(LOOK):
+        drawing, panels = panel_grid(
+            len(sizes), name, list(styles.values()), "iteration", reading.axis
+        )
+        panels[0].set_xlim(-0.02 * last, 1.02 * last)
+        panels[0].xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10], integer=True))
+        if reading.fraction:
+            panels[0].set_ylim(-0.04, 1.04)
+            panels[0].yaxis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=""))
+        else:
+            panels[0].set_ylim(*_limits(points, landmarks))
+            panels[0].yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+        for axes, d in zip(panels, sizes, strict=True):
+            _draw_panel(axes, points[points["d"] == d], styles, reading, last, lacking)
+            axes.set_title(f"$d = {d}$", loc="left", fontsize=9)
+        if reading.landmarks:
+            for axes, d in zip(panels, sizes, strict=True):
+                draw_landmarks(axes, *landmarks.loc[d, ["best_visible", "optimum"]])
+        freeze_layout(drawing)
+    return drawing
+
+
+def _limits(points: pd.DataFrame, landmarks: pd.DataFrame) -> tuple[float, float]:
+    """Return limits that hold all means and landmarks, and bands unless they dwarf these."""
+    shown = np.concatenate([points["mean"], landmarks.to_numpy().ravel(), [0.0]])
+    low, high = limits_around(shown, room=0.0)
+    most, room = 0.25 * (high - low), 0.04 * (high - low)
+    bottom, top = np.nanmin([*points["low"], low]), np.nanmax([*points["high"], high])
+    return max(low - most, float(bottom) - room), min(high + most, float(top) + room)
+
+
+def _draw_panel(
+    axes: Axes, points: pd.DataFrame, styles: Mapping[tuple[str, str], Style], reading: Reading,
+    last: int, lacking: set[tuple[object, ...]],
+) -> None:  # fmt: skip
+    for place, (key, style) in enumerate(styles.items()):
+        curve = points[(points[SERIES] == list(key)).all(axis=1)].sort_values("iteration")
+        shown = curve[curve["mean"].notna()]
+        if shown.empty:
+            continue
+        level = curve["iteration"].max() == 0
+        repeated = shown.loc[shown.index.repeat(2)] if level else shown
+        x = np.array([0.0, last]) if level else shown["iteration"].to_numpy(dtype=float)
+        mean, low, high = (repeated[part].to_numpy(dtype=float) for part in ("mean", "low", "high"))
+        row = curve.iloc[0]
+        hollow = (*row[FAMILY], row["d"], *key) in lacking
+        draw_band(axes, x, mean, (low, high), style, place=place, last=last, hollow=hollow)
+        if len(shown) < len(curve) and reading is SURVIVORS:
+            mark_end(axes, x[-1], mean[-1], style)
+
+
+def _caption(
+    stored: ReportData, family: pd.DataFrame, points: pd.DataFrame, reading: Reading, hidden: int
+) -> str:
+    parts = [reading.text, _BAND_OF_SHARES if reading.fraction else _BAND]
+    if reading is SURVIVORS:
+        parts += _without_curve(points, stored)
+    if points.groupby(["d", *SERIES])["iteration"].max().eq(0).any():
+        parts.append(_ONE_SHOT)
+    if reading is VALUE and not (family["invalid"] > 0).any():
+        parts.append("No design was ever invalid.")
+    if reading is VALUE and np.allclose(family["value_model"], family["survivors"]):
+        parts.append("The published reading, ranked by truth among the valid, is the same here.")
+    if hidden:
+        parts.append(f"{hidden} variants of these methods are left out; the controls compare them.")
+    parts += describe_sample(stored, points)
+    return " ".join(parts)
+
+
+def _without_curve(points: pd.DataFrame, stored: ReportData) -> list[str]:
+    """Name the series that have no point at all because a seed stopped before the first step."""
+    empty = points.groupby(["d", *SERIES])["mean"].count()
+    task = str(points["task"].iloc[0])
+    missing = [
+        f"{stored.styles[task, str(method), str(variant)].label} at d\u00a0=\u00a0{d}"
+        for d, method, variant in empty[empty == 0].index
+    ]
+    return [f"Without a line, as some seed stops at once: {', '.join(missing)}."] if missing else []

@@ -1,0 +1,1 @@
+"""Puts every file of a report in its place."""

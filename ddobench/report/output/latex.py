@@ -1,0 +1,104 @@
+r"""Tables for a paper: plain tabulars of booktabs, ready to \input, without caption or float."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import pandas as pd
+
+from ddobench.report.claims import verdicts
+from ddobench.report.claims.claims import SOURCES
+from ddobench.report.data.files import row_stem
+from ddobench.report.tables import comparisons, pairs, standings
+from ddobench.report.tables import formats as tables
+from ddobench.report.tables.columns import CELL, STUDY
+
+_SIGNS = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+    "\u00a0": "~",
+    tables.MINUS: "$-$",
+    tables.DASH: "--",
+    "†": r"$\dagger$",
+    "‡": r"$\ddagger$",
+    "§": r"\S{}",
+    "✓": r"$\surd$",  # a tick would need a further package
+    "✗": r"$\times$",
+    "…": r"\dots{}",
+}
+_CLAIM_WIDTHS = {0: 0.12, 1: 0.28, 2: 0.13, 3: 0.31}  # of the line, for columns of sentences
+
+
+def escape_latex(text: str) -> str:
+    """Keep a text from being read as a command, a column or the option of a line break."""
+    line = " ".join(text.replace("\u00a0", "\0").split()).replace("\0", "\u00a0")
+    escaped = "".join(_SIGNS.get(sign, sign) for sign in line)
+    return f"{{}}{escaped}" if escaped.startswith(("[", "*")) else escaped
+
+
+def latex_table(
+    header: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    words: Iterable[int],
+    widths: Mapping[int, float] | None = None,
+) -> str:
+    """Spell a tabular: words to the left, numbers to the right, columns with a width wrapped."""
+    left, wrapped = set(words), widths or {}
+    columns = "".join(
+        f"p{{{wrapped[i]:g}\\linewidth}}" if i in wrapped else "l" if i in left else "r"
+        for i in range(len(header))
+    )
+    return "\n".join(
+        [
+            "% needs \\usepackage{booktabs}",
+            f"\\begin{{tabular}}{{{columns}}}",
+            "\\toprule",
+            _line(header),
+            "\\midrule",
+            *(_line(row) for row in rows),
+            "\\bottomrule",
+            "\\end{tabular}",
+            "",
+        ]
+    )
+
+
+def _line(cells: Sequence[str]) -> str:
+    return " & ".join(escape_latex(cell) for cell in cells) + r" \\"
+
+
+def latex_files(
+    scores: pd.DataFrame,
+    controls: pd.DataFrame,
+    paired: pd.DataFrame,
+    overall: pd.DataFrame,
+    judged: Sequence[verdicts.Verdict],
+) -> dict[str, str]:
+    """Return every table of a report by the stem of its file."""
+    files = {}
+    for _, study in scores.groupby(STUDY, sort=True):
+        files[row_stem("scores", study.iloc[0])] = latex_table(
+            tables.SCORE_HEADER, tables.format_scores(study), tables.SCORE_WORDS
+        )
+    for _, study in paired.groupby(STUDY, sort=True):
+        files[row_stem("pairs", study.iloc[0])] = latex_table(
+            pairs.HEADER, pairs.format_pairs(study), pairs.WORDS
+        )
+    for _, cell in controls.groupby(CELL, sort=True):
+        files[row_stem("controls", cell.iloc[0], "d", "n")] = latex_table(
+            comparisons.HEADER, comparisons.format_rows(cell), [0]
+        )
+    for i, (_, lineup) in enumerate(overall.groupby(standings.LINEUP, sort=False), start=1):
+        lines = [[text for text, _ in line] for line in standings.standing_cells(lineup)]
+        files[f"standings-{i}"] = latex_table(standings.HEADER, lines, standings.WORDS)
+    for source in SOURCES:  # all together would be longer than a page
+        own = [verdict for verdict in judged if verdict.claim.source == source]
+        if own:
+            lines = [line[:-1] for line in verdicts.format_verdicts(own)]
+            files[f"claims-{source}"] = latex_table(
+                verdicts.HEADER[:-1], lines, range(4), _CLAIM_WIDTHS
+            )
+    return files

@@ -1,0 +1,129 @@
+"""Writes a report: reads the store, computes, and puts every file in its place."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ddobench.errors import UsageError
+from ddobench.report.claims.claims import read_claims
+from ddobench.report.claims.verdicts import judge
+from ddobench.report.data.files import write_atomically
+from ddobench.report.data.origins import find_origins
+from ddobench.report.data.report_data import FILTERS, ReportData
+from ddobench.report.figures.figure import Figure
+from ddobench.report.figures.gallery import draw_each
+from ddobench.report.output.manifest import clear_stale
+from ddobench.report.output.rendering import render_all
+from ddobench.report.output.table_files import table_files
+from ddobench.report.page.page import FIRST_SWEEP, INTERVAL_NOTE, Contents, render_page
+from ddobench.report.tables.formats import problem_table, to_csv
+from ddobench.report.tables.styles import explain_privileges
+
+Remarks = Mapping[str, Sequence[Mapping[str, str]]]  # by task: texts, some with a command
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a report consists of."""
+
+    page: Path
+    files: tuple[Path, ...]  # the page included
+    message: str  # one or two lines for the terminal
+
+
+def write_report(
+    results_dir: str | Path,
+    report_dir: str | Path,
+    filters: Mapping[str, Any] | None = None,
+    remarks: Remarks | None = None,
+    claims: str | Path | None = None,
+) -> Written:
+    """Write tables, figures and the page of the stored runs that pass the filters.
+
+    Filters name a column of the runs (task, method, d, n, seed, budget) and give one value or
+    several. The remarks, and the file of claims, default to those of the package.
+    """
+    source, target = Path(results_dir), Path(report_dir)
+    if not source.is_dir():
+        raise UsageError(
+            f"results_dir must be a folder of stored runs, got {source} which does not exist; "
+            f"make one with: {FIRST_SWEEP}"
+        )
+    unknown = sorted(set(filters or {}) - set(FILTERS))
+    if unknown:
+        raise UsageError(f"a filter must be one of {', '.join(FILTERS)}, got {unknown[0]!r}")
+    claimed = read_claims(claims)  # first: what is wrong in the file is known at once
+    stored = ReportData.read(source, filters)
+    problems, verdicts = problem_table(stored.runs), judge(stored.runs, claimed)
+    drawn, rendered = render_all(draw_each(stored))
+    figures = [item for item in drawn if isinstance(item, Figure)]
+    notes = [INTERVAL_NOTE, *explain_privileges(stored.styles.values())]
+    page = render_page(
+        Contents(
+            stored=stored,
+            drawn=drawn,
+            svgs={item.name: rendered[item.name, "svg"].decode() for item in figures},
+            origins=find_origins(stored),
+            remarks=_packaged_remarks() if remarks is None else remarks,
+            source=_from_here(source),
+            command=_report_command(source, target, filters or {}, claims),
+            verdicts=verdicts,
+        )
+    )
+    texts = {
+        **{target / "figures" / f"{item.name}.csv": to_csv(item.data) for item in figures},
+        **{
+            target / "tables" / name: text
+            for name, text in table_files(stored, problems, verdicts, notes).items()
+        },
+        target / "index.html": page,  # last: it speaks of the others
+    }
+    contents = {
+        **{target / "figures" / f"{name}.{end}": data for (name, end), data in rendered.items()},
+        **{path: text.encode("utf-8") for path, text in texts.items()},
+    }
+    for path, content in contents.items():
+        write_atomically(path, content)
+    files = (*contents, clear_stale(target, contents))
+    message = f"{_from_here(target / 'index.html')}: {_summary(stored, figures)}"
+    return Written(target / "index.html", files, message)
+
+
+def _summary(stored: ReportData, figures: Sequence[Figure]) -> str:
+    total = stored.total
+    if not total:
+        return f"nothing is stored yet; fill the store with\n  {FIRST_SWEEP}"
+    runs = len(stored.runs)
+    if not runs:
+        return f"none of the {total} stored runs passes the filters"
+    some = f"{runs} runs" if runs == total else f"{runs} of {total} runs"
+    return f"{some}, {len(figures)} figure{'' if len(figures) == 1 else 's'}"
+
+
+def _report_command(
+    source: Path, target: Path, filters: Mapping[str, Any], claims: str | Path | None
+) -> str:
+    """Return the command that writes this report again."""
+    words = [f"results_dir={_from_here(source)}", f"report_dir={_from_here(target)}"]
+    for name, wanted in filters.items():
+        if wanted is not None:
+            values = wanted if isinstance(wanted, list | tuple) else [wanted]
+            words.append(f"{name}={','.join(map(str, values))}")
+    if claims is not None:
+        words.append(f"claims={_from_here(Path(claims))}")
+    return " ".join(["python -m ddobench.report", *words])
+
+
+def _from_here(path: Path) -> str:
+    return os.path.relpath(path)
+
+
+def _packaged_remarks() -> Remarks:
+    text = resources.files("ddobench.conf").joinpath("report.yaml").read_text(encoding="utf-8")
+    remarks: Remarks = yaml.safe_load(text)["remarks"]
+    return remarks

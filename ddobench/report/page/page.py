@@ -1,0 +1,220 @@
+"""The page: one self-contained HTML file, everything a user can configure escaped."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pandas as pd
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from ddobench.report.claims.verdicts import NOTE, SIGNS, Verdict
+from ddobench.report.data.files import file_stem
+from ddobench.report.data.origins import Origins
+from ddobench.report.data.portraits import choose_portraits
+from ddobench.report.data.report_data import ReportData
+from ddobench.report.data.samples import FEW
+from ddobench.report.figures.figure import FORMATS, Absence, Figure
+from ddobench.report.page.markup import embed_svg, format_sort_value, name_script, set_formula
+from ddobench.report.page.sections import claim_section, pair_section, standing_section
+from ddobench.report.page.single_runs import DIGITS, address_of, first_addresses, gather_single_runs
+from ddobench.report.tables import comparisons
+from ddobench.report.tables import formats as tables
+from ddobench.report.tables.columns import CELL, SERIES, STUDY
+from ddobench.report.tables.scores import leaderboard
+from ddobench.report.tables.styles import Key, Style, explain_privileges
+
+FIRST_SWEEP = "python -m ddobench -m 'method=glob(*)' task=quadratic d=10,20,40 seed=0-9"
+INTERVAL_NOTE = (
+    "Mean over seeds [95\u00a0% bootstrap interval: BCa, 9999 resamples, fixed seed]; "
+    "the CSV also has Student's t interval."
+)
+
+
+@dataclass(frozen=True)
+class Contents:
+    """Everything the page speaks of."""
+
+    stored: ReportData
+    drawn: Sequence[Figure | Absence]
+    svgs: Mapping[str, str]  # by figure name
+    origins: Origins
+    remarks: Mapping[str, Sequence[Mapping[str, str]]]
+    source: str
+    command: str
+    verdicts: Sequence[Verdict] = ()
+
+
+def render_page(contents: Contents) -> str:
+    """Return the HTML of the page."""
+    environment = Environment(
+        loader=PackageLoader("ddobench.report.page"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "number": tables.format_number,
+        "percent": tables.format_percent,
+        "ranges": tables.format_ranges,
+        "formula": set_formula,
+        "sort_value": format_sort_value,
+    }
+    runs = contents.stored.runs
+    styles = contents.stored.styles
+    script = environment.get_template("script.js").render()
+    return environment.get_template("index.html").render(
+        contents=contents,
+        runs=runs,
+        counts=runs["status"].value_counts().to_dict(),
+        tasks=[_task_part(str(task), contents) for task in sorted(runs["task"].unique())],
+        series=[replace(look, label=look.name) for look in _looks(styles)],
+        claims=claim_section(contents.verdicts),
+        claims_note=NOTE,
+        claim_signs=SIGNS,
+        standings=standing_section(contents.stored.standings),
+        overall=[
+            _figure_part(item, contents)
+            for item in contents.drawn
+            if isinstance(item, Figure) and not item.task
+        ],
+        board=_studies(leaderboard(contents.stored.scores), contents),
+        problems=_group_problems(contents.stored),
+        methods=_methods(styles),
+        single_runs=gather_single_runs(contents.stored),
+        digits=DIGITS,
+        script=Markup(script),  # ours alone: no data is rendered into it
+        script_source=name_script(script),
+        commands=sorted(set(runs["command"]) - {""}),
+        privileges=explain_privileges(styles.values()),
+        interval_note=INTERVAL_NOTE,
+        first_sweep=FIRST_SWEEP,
+        written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        few=FEW,
+    )
+
+
+def _looks(styles: Mapping[Key, Style]) -> list[Style]:
+    """Return one style for each series; its signs would depend on the task."""
+    looks = {(method, variant): style for (_, method, variant), style in styles.items()}
+    return [looks[key] for key in sorted(looks)]
+
+
+def _methods(styles: Mapping[Key, Style]) -> list[tuple[str, str]]:
+    """Return every method and what it is called without its variants."""
+    names = {
+        method: style.name.removesuffix(f", {variant}")
+        for (_, method, variant), style in styles.items()
+    }
+    return sorted(names.items(), key=lambda item: (item[1].lower(), item[0]))
+
+
+def _task_part(task: str, contents: Contents) -> dict[str, Any]:
+    """Gather what the page says of one task."""
+    scores = contents.stored.scores
+    drawn = [item for item in contents.drawn if item.task == task]
+    figures = [item for item in drawn if isinstance(item, Figure)]
+    portraits = [item for item in contents.stored.portraits if item.task == task]
+    return {
+        "name": task,
+        "anchor": f"task-{file_stem(task)}",
+        "remarks": contents.remarks.get(task, ()),
+        "portraits": choose_portraits(portraits),
+        "pictures": [_figure_part(item, contents) for item in figures if item.subject == "task"],
+        "figures": [_figure_part(item, contents) for item in figures if item.subject != "task"],
+        "absences": [item for item in drawn if isinstance(item, Absence)],
+        "controls": _controls(task, contents.stored),
+        "pairs": pair_section(contents.stored.pairs.query("task == @task")),
+        "studies": _studies(scores[scores["task"] == task], contents),
+    }
+
+
+def _controls(task: str, stored: ReportData) -> list[dict[str, Any]]:
+    """Spell the comparisons of a task, one table per size."""
+    table = stored.comparisons
+    return [
+        {
+            "title": tables.name_runs(cell.iloc[0], "n", "d"),
+            "note": comparisons.explain_comparison(cell),
+            "scores": list(comparisons.SCORES.values()),
+            "rows": _pair_values(cell),
+        }
+        for _, cell in table[table["task"] == task].groupby(CELL, sort=True)
+    ]
+
+
+def _pair_values(cell: pd.DataFrame) -> list[list[Any]]:
+    """Spell the comparisons of one cell, each text with the number to sort it by."""
+    variants = [rows for _, rows in cell.groupby(SERIES, sort=False)]
+    lines = []
+    for rows, texts in zip(variants, comparisons.format_rows(cell), strict=True):
+        values = rows[["mean", "difference", "p_holm"]].to_numpy(float).ravel().tolist()
+        numbers = zip([*values, rows["pairs"].max()], texts[1:], strict=True)
+        lines.append([texts[0], *numbers])
+    return lines
+
+
+def _figure_part(figure: Figure, contents: Contents) -> dict[str, Any]:
+    return {
+        "figure": figure,
+        "svg": embed_svg(contents.svgs[figure.name], figure.name, figure.title),
+        "links": [(end.upper(), f"figures/{figure.name}.{end}") for end in (*FORMATS, "csv")],
+    }
+
+
+def _studies(table: pd.DataFrame, contents: Contents) -> list[dict[str, Any]]:
+    """Split a score table into studies, each with a title and rows for the template."""
+    addresses = first_addresses(contents.stored.runs)
+    studies = []
+    for _, study in table.groupby(STUDY, sort=True):
+        rows = [
+            {
+                "row": row,
+                "style": contents.stored.styles[row["task"], row["method"], row["method_variant"]],
+                "regret": _estimate(row, "regret"),
+                "value": _estimate(row, "value"),
+                "counts": tables.describe_counts(row),
+                "address": addresses[tuple(row[name] for name in [*CELL, *SERIES])],
+            }
+            for row in study.to_dict("records")
+        ]
+        first = study.iloc[0]
+        studies.append(
+            {
+                "title": tables.name_runs(first),
+                "sized": tables.name_runs(first, "n", "d"),
+                "rows": rows,
+                "unit": first["regret_unit"],
+            }
+        )
+    return studies
+
+
+def _estimate(row: Mapping[Hashable, Any], score: str) -> str:
+    return tables.format_estimate(row[f"{score}_mean"], row[f"{score}_low"], row[f"{score}_high"])
+
+
+def _group_problems(stored: ReportData) -> list[dict[str, Any]]:
+    """Put runs that ended for the same reason into one line."""
+    keys = [*STUDY, *SERIES, "status", "reason"]
+    problems = stored.runs[stored.runs["status"] != "ok"]
+    return [
+        {
+            "title": tables.name_runs(rows.iloc[0]),
+            "style": stored.styles[
+                str(rows["task"].iloc[0]),
+                str(rows["method"].iloc[0]),
+                str(rows["method_variant"].iloc[0]),
+            ],
+            "status": rows["status"].iloc[0],
+            "reason": rows["reason"].iloc[0] or "no reason was recorded",
+            "sizes": rows["n"].tolist(),
+            "dimensions": rows["d"].tolist(),
+            "seeds": rows["seed"].tolist(),
+            "count": len(rows),
+            "address": address_of(rows.iloc[0].to_dict()),
+        }
+        for _, rows in problems.groupby(keys, sort=True)
+    ]

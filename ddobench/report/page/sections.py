@@ -1,0 +1,61 @@
+"""What the page says of claims, standings and pairs of methods, ready for its templates."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from ddobench.report.claims.verdicts import SIGNS, Verdict, format_finding, format_reason
+from ddobench.report.tables import pairs, standings
+from ddobench.report.tables.columns import STUDY
+from ddobench.report.tables.comparisons import SCORES
+from ddobench.report.tables.formats import name_runs
+
+
+def claim_section(verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
+    """Return a part for each claim: its verdict in a word, its numbers and how to get them."""
+    order = list(SIGNS)
+    return [
+        {
+            "claim": verdict.claim,
+            "word": verdict.word,
+            "sign": SIGNS[verdict.word],
+            "place": order.index(verdict.word),
+            "numbers": [
+                (finding.answer.where if len(verdict.findings) > 1 else "",
+                 format_finding(verdict.claim.question, finding))
+                for finding in verdict.findings
+            ],
+            "reason": format_reason(verdict),
+            "seen": any(len(finding.answer.numbers) for finding in verdict.findings),
+        }
+        for verdict in verdicts
+    ]  # fmt: skip
+
+
+def standing_section(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return a part for each line-up."""
+    return [
+        {
+            "title": standings.name_lineup(lineup.iloc[0]),
+            "note": standings.explain_standings(lineup),
+            "header": standings.HEADER,
+            "words": standings.WORDS,
+            "rows": standings.standing_cells(lineup),
+        }
+        for _, lineup in table.groupby(standings.LINEUP, sort=False)
+    ]
+
+
+def pair_section(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return a part for each study of a task."""
+    return [
+        {
+            "title": name_runs(study.iloc[0]),
+            "note": pairs.explain_pairs(study),
+            "scores": list(SCORES.values()),
+            "words": pairs.WORDS,
+            "rows": pairs.pair_cells(study),
+        }
+        for _, study in table.groupby(STUDY, sort=True)
+    ]

@@ -1,0 +1,137 @@
+"""The tables of a report: numbers first, as frames; then their spelling for people."""
+
+import math
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from ddobench.report.tables.columns import CELL, SERIES, STUDY
+
+MINUS = "\u2212"
+DASH = "\u2013"
+SCORE_HEADER = [
+    *("n", "d", "method", "value (sd)", "IQM", "by oracle, final", "by oracle, best"),
+    *("median design", "best design", "regret", "regret IQM", "invalid", "seeds"),
+]
+SCORE_WORDS = [2, 12]
+_EXACT = 1e-9  # what is smaller in absolute value is printed as 0
+_MANY = 40  # entries of a list before it is cut short
+
+
+def problem_table(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return every failed and declined run with its reason."""
+    problems = runs[runs["status"] != "ok"]
+    columns = [*CELL, *SERIES, "seed", "status", "reason", "command"]
+    return problems[columns].reset_index(drop=True)
+
+
+def to_csv(table: pd.DataFrame) -> str:
+    """Spell a table with every digit."""
+    return str(table.to_csv(index=False, lineterminator="\n"))
+
+
+def score_markdown(scores: pd.DataFrame, notes: Iterable[str]) -> str:
+    """Spell the scores for people, one heading per task, variant and budget."""
+    parts = ["# Scores\n", *(f"{escape_markdown(note)}\n" for note in notes)]
+    for _, study in scores.groupby(STUDY, sort=True):
+        parts.append(f"## {escape_markdown(name_runs(study.iloc[0]))}\n")
+        parts.append(markdown_table(SCORE_HEADER, format_scores(study), words=SCORE_WORDS))
+    return "\n".join(parts)
+
+
+def format_scores(study: pd.DataFrame) -> list[list[str]]:
+    """Spell the scores of one study under SCORE_HEADER."""
+    return [
+        [
+            str(row["n"]),
+            str(row["d"]),
+            str(row["label"]),
+            _format_estimate(row, "value"),
+            format_number(row["value_iqm"]),
+            _format_estimate(row, "oracle_final"),
+            _format_estimate(row, "oracle_best"),
+            format_number(row["p50_mean"]),
+            format_number(row["p100_mean"]),
+            _format_estimate(row, "regret"),
+            format_number(row["regret_iqm"]),
+            format_percent(row["invalid"]),
+            describe_counts(row),
+        ]
+        for row in study.to_dict("records")
+    ]
+
+
+def _format_estimate(row: Mapping[Hashable, Any], score: str) -> str:
+    return format_estimate(row[f"{score}_mean"], row[f"{score}_low"], row[f"{score}_high"])
+
+
+def markdown_table(
+    header: Sequence[str], rows: Iterable[Sequence[str]], words: Sequence[int]
+) -> str:
+    """Spell a table, the columns of words to the left and those of numbers to the right."""
+    rule = [":---" if i in words else "---:" for i in range(len(header))]
+    lines = [header, rule, *([escape_markdown(cell) for cell in row] for row in rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def escape_markdown(text: str) -> str:
+    """Keep a text from being read as a column, a line or markup."""
+    for sign, code in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("|", "\\|")):
+        text = text.replace(sign, code)
+    return " ".join(text.split())
+
+
+def name_runs(row: "pd.Series[Any]", *sizes: str) -> str:
+    """Name the runs that share a row's task, variant and budget, and these of its sizes."""
+    budget = "" if row["budget"] in ("", "full") else f"budget {row['budget']}"
+    shared = [f"{size} = {row[size]}" for size in sizes]
+    return ", ".join(filter(None, [f"{row['task']}", str(row["task_variant"]), *shared, budget]))
+
+
+def describe_counts(row: Mapping[Hashable, Any]) -> str:
+    """Say how many seeds were averaged, and what became of the others."""
+    lost = [
+        f"{count} {name}"
+        for name in ("declined", "failed", "missing", "unscored")
+        if (count := row[name])
+    ]
+    return ", ".join([str(row["seeds"]), *lost])
+
+
+def format_number(value: float) -> str:
+    """Spell a number with two decimals; an exact zero stays "0" and a small number visible."""
+    if not math.isfinite(value):
+        return DASH
+    if abs(value) < _EXACT:
+        return "0"
+    text = f"{value:.2f}" if abs(value) >= 0.005 else f"{value:.1g}"
+    return text.replace("-", MINUS)
+
+
+def format_estimate(mean: float, low: float, high: float) -> str:
+    """Spell a mean with its interval, alone where there is none."""
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return format_number(mean)
+    return f"{format_number(mean)} [{format_number(low)}, {format_number(high)}]"
+
+
+def format_percent(fraction: float) -> str:
+    """Spell a fraction as a percentage, never rounding something to nothing."""
+    if not math.isfinite(fraction):
+        return DASH
+    if 0 < fraction < 0.005:
+        return "< 1 %"
+    return f"{100 * fraction:.0f} %"
+
+
+def format_ranges(numbers: Iterable[int]) -> str:
+    """Spell whole numbers as ranges joined by a dash."""
+    ordered = sorted(set(numbers))
+    starts = [i for i, number in enumerate(ordered) if i == 0 or ordered[i - 1] != number - 1]
+    ends = [*(start - 1 for start in starts[1:]), len(ordered) - 1]
+    parts = [
+        str(ordered[a]) if a == b else f"{ordered[a]}{DASH}{ordered[b]}"
+        for a, b in zip(starts, ends, strict=bool(ordered))
+    ]
+    return ", ".join(parts[:_MANY]) + (", …" if len(parts) > _MANY else "")

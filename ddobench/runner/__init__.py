@@ -1,0 +1,1 @@
+"""Carries out runs: what defines one, building it, running it, scoring it."""

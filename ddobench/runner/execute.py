@@ -1,0 +1,348 @@
+"""Carries out runs: the one place that calls the oracle, and the one that catches their errors."""
+
+import logging
+import time
+import traceback
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ddobench.contracts import Dataset, Method, Problem, Task
+from ddobench.progress import active, track
+from ddobench.rng import Streams
+from ddobench.runner.diagnostics import describe_excess, diagnose
+from ddobench.runner.provenance import command_line, describe_machine
+from ddobench.runner.scoring import Reference, score
+from ddobench.runner.spec import Specification, digest
+from ddobench.seeds import format_seeds
+from ddobench.store.records import Portrait, Record
+from ddobench.store.runs import Place, Store
+
+log = logging.getLogger(__name__)
+
+PORTRAIT_ROWS = 1000
+PORTRAIT_COORDINATES = 3
+
+
+@dataclass
+class Trajectory:
+    """Designs and the method's own predictions at the recorded iterations, copied."""
+
+    iterations: list[int] = field(default_factory=list)
+    designs: list[Tensor] = field(default_factory=list)  # T tensors (S, K, d)
+    predicted: list[Tensor | None] = field(default_factory=list)  # T tensors (S, K)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How many runs ended in which way."""
+
+    ok: int = 0
+    declined: int = 0
+    failed: int = 0
+
+    def __add__(self, other: "Outcome") -> "Outcome":
+        return Outcome(
+            self.ok + other.ok, self.declined + other.declined, self.failed + other.failed
+        )
+
+    @property
+    def runs(self) -> int:
+        """All of them."""
+        return self.ok + self.declined + self.failed
+
+
+def place_of(store: Store, spec: Specification) -> Place:
+    """Return where the runs of a specification are kept."""
+    return store.place(spec.task, spec.method, spec.d, spec.n, spec.digest)
+
+
+def execute(spec: Specification, seeds: Sequence[int], store: Store) -> Outcome:
+    """Run the seeds that are not stored yet, in batches, and store each batch when it is done."""
+    task, method = spec.build()
+    place = place_of(store, spec)
+    missing = store.missing(place, seeds)
+    size = method.seeds_at_once or max(len(missing), 1)
+    total = Outcome()
+    for start in range(0, len(missing), size):
+        batch = missing[start : start + size]
+        active().begin(f"{spec.title} seed {format_seeds(batch)}")
+        _, fresh = spec.build()
+        fresh.cache = store.cache(digest({"task": spec.config["task"]}))
+        outcome = _run_batch(spec, task, fresh, batch, store, place)
+        active().finish(outcome.runs)
+        total += outcome
+    return total
+
+
+def paint(spec: Specification, task: Task, seed: int) -> Portrait:
+    """Show what a task looks like at one seed: its graph and some of its designs."""
+    problem = task.problem([seed])
+    shown = min(problem.data.n, PORTRAIT_ROWS)
+    description = task.describe()
+    hidden = problem.hidden
+    return Portrait(
+        task=spec.task,
+        task_variant=spec.task_variant,
+        d=spec.d,
+        n=spec.n,
+        seed=seed,
+        title=description.title,
+        formula=description.formula,
+        text=description.text,
+        edges=None if problem.graphs is None else list(problem.graphs[0].edges),
+        observed=_corner(problem.data.x[0], shown),
+        hidden=None if hidden is None else _corner(hidden[0], shown),
+        y=problem.data.y[0, :shown].tolist(),
+    )
+
+
+def _corner(x: Tensor, rows: int) -> list[list[float]]:
+    """Return the first rows and coordinates, rounded for a picture."""
+    corner: list[list[float]] = x[:rows, :PORTRAIT_COORDINATES].to(torch.float64).tolist()
+    return [[float(f"{value:.5g}") for value in row] for row in corner]
+
+
+def _run_batch(
+    spec: Specification,
+    task: Task,
+    method: Method,
+    seeds: Sequence[int],
+    store: Store,
+    place: Place,
+) -> Outcome:
+    base = _base_row(spec)
+    try:
+        portrait = store.portrait(spec.task, digest({"task": spec.config["task"]}))
+        if not portrait.exists():
+            store.write_portrait(portrait, paint(spec, task, seeds[0]))
+        records = run_seeds(spec, task, method, seeds, base)
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        log.warning("%s seed %s failed: %s", spec.title, format_seeds(seeds), reason)
+        for seed in seeds:
+            row = {**base, **_finished(), "seed": seed, "status": "failed", "reason": reason}
+            store.write_failure(place, row, traceback.format_exc())
+        return Outcome(failed=len(seeds))
+    outcome = Outcome()
+    for record in records:
+        record.row.update(_finished())
+        status = record.row["status"]
+        if status == "failed":
+            log.warning(
+                "%s seed %d failed: %s", spec.title, record.row["seed"], record.row["reason"]
+            )
+            store.write_failure(place, record.row, "")
+        else:
+            store.write(place, record)
+        outcome += Outcome(**{status: 1})
+    return outcome
+
+
+def run_seeds(
+    spec: Specification, task: Task, method: Method, seeds: Sequence[int], base: Mapping[str, Any]
+) -> list[Record]:
+    """Run one batch of seeds and return their records, in order."""
+    problem = task.problem(seeds)
+    references = _references(problem)
+    provenance = {
+        **describe_machine(),
+        "device": spec.device,
+        "dtype": "float64 data and oracle, float32 networks",
+        "seeds_per_job": spec.seeds_per_job,
+        "batch": len(seeds),
+    }
+    privileges = method.privileges(problem.data.space)
+    base = {**base, "privileges": ",".join(sorted(privileges))}
+    data = problem.visible_to(privileges)
+    refusal = method.declines(data)
+    if refusal is not None:
+        return [
+            Record(
+                row={**base, **_reference_row(references[i]), "seed": seed,
+                     "status": "declined", "reason": refusal},
+                config=spec.config,
+                provenance=provenance,
+            )
+            for i, seed in enumerate(seeds)
+        ]  # fmt: skip
+
+    starts = _starts(task, data, seeds, spec.config["budget"]["designs"])
+    began = time.perf_counter()
+    method.fit(data, Streams(seeds, "method/fit"))
+    fitted = time.perf_counter()
+    trajectory = collect(method, starts, Streams(seeds, "method/propose"))
+    proposed = time.perf_counter()
+    values = [problem.evaluate(designs) for designs in trajectory.designs]
+    measured = [problem.measure(designs) for designs in trajectory.designs]
+    evaluated = time.perf_counter()
+
+    share = 1 / len(seeds)
+    seconds = {
+        "seconds_fit": (fitted - began) * share,
+        "seconds_propose": (proposed - fitted) * share,
+        "seconds_evaluate": (evaluated - proposed) * share,
+    }
+    failures = method.failures()
+    diagnostics = diagnose(method, problem, problem.evaluate)
+    records = []
+    for i, seed in enumerate(seeds):
+        record = _record_one(trajectory, values, measured, i, spec, references[i], task)
+        row = {**base, **_reference_row(references[i]), **record.row, **seconds, "seed": seed}
+        if i in failures:
+            row |= {"status": "failed", "reason": failures[i]}
+        records.append(
+            Record(
+                row=row,
+                config=spec.config,
+                provenance=provenance,
+                curves=record.curves,
+                values=record.values,
+                predictions=record.predictions,
+                designs=record.designs,
+                diagnostics={**diagnostics[i], **describe_excess(record.curves)},
+            )
+        )
+    return records
+
+
+def collect(method: Method, starts: Tensor, rng: Streams) -> Trajectory:
+    """Copy every proposal as it is made, with the method's own prediction of it."""
+    trajectory = Trajectory()
+    for proposal in track(method.propose(starts, rng), "iteration"):
+        designs = proposal.designs.detach().cpu().clone()
+        _check_shape(designs, starts, trajectory)
+        predicted = proposal.predicted
+        if predicted is None:
+            predicted = method.predict(proposal.designs)
+        if predicted is not None and predicted.shape != designs.shape[:2]:
+            raise ValueError(
+                f"predictions must be (S, K) = {tuple(designs.shape[:2])}, "
+                f"got {tuple(predicted.shape)}"
+            )
+        last = trajectory.iterations[-1] if trajectory.iterations else -1
+        iteration = last + 1 if proposal.iteration is None else proposal.iteration
+        if iteration <= last:
+            raise ValueError(f"iterations must increase, got {iteration} after {last}")
+        trajectory.iterations.append(iteration)
+        trajectory.designs.append(designs)
+        trajectory.predicted.append(None if predicted is None else predicted.detach().cpu().clone())
+    if not trajectory.designs:
+        raise ValueError("the method proposed nothing; propose() must yield at least once")
+    return trajectory
+
+
+def _check_shape(designs: Tensor, starts: Tensor, trajectory: Trajectory) -> None:
+    seeds, most, d = starts.shape
+    shape = tuple(designs.shape)
+    if len(shape) != 3 or shape[0] != seeds or not 1 <= shape[1] <= most or shape[2] != d:
+        raise ValueError(f"a proposal must be (S={seeds}, at most K={most}, d={d}), got {shape}")
+    if trajectory.designs and trajectory.designs[0].shape != designs.shape:
+        raise ValueError(
+            f"every proposal must have the shape of the first, "
+            f"{tuple(trajectory.designs[0].shape)}, got {shape}"
+        )
+
+
+def _starts(task: Task, data: Dataset, seeds: Sequence[int], count: int) -> Tensor:
+    """Draw the visible designs every method of a seed starts from, (S, K, d)."""
+    picked = task.streams(seeds).child("starts").sample(data.n, count)  # (S, K)
+    return torch.take_along_dim(data.x, picked[..., None], dim=1)
+
+
+def _record_one(
+    trajectory: Trajectory,
+    values: Sequence[Tensor],
+    measured: Sequence[Mapping[str, Tensor]],
+    i: int,
+    spec: Specification,
+    reference: Reference,
+    task: Task,
+) -> Record:
+    """Score one seed of a batch."""
+    truth = torch.stack([value[i] for value in values]).numpy()  # (T, K)
+    known = [predicted[i] for predicted in trajectory.predicted if predicted is not None]
+    predicted = (
+        torch.stack(known).to(torch.float64).numpy() if len(known) == len(truth) else None
+    )  # (T, K)
+    curves = {
+        "iteration": np.asarray(trajectory.iterations),
+        **score(truth, predicted, spec.config["budget"]["top"], reference),
+        **{
+            name: torch.stack([step[name][i].mean() for step in measured]).numpy()
+            for name in measured[0]
+        },
+    }
+    final = float(curves["value_model"][-1])
+    unit = reference.sd if task.regret_unit == "raw" else 1.0
+    optimum = float(reference.standardise(np.asarray(reference.optimum)))
+    row = {
+        "status": "ok",
+        "reason": "",
+        "final_model": final,
+        "final_oracle": float(curves["value_oracle"][-1]),
+        "best_oracle": float(curves["value_oracle"].max()),
+        "regret_final": (optimum - final) * unit,
+        "regret_unit": task.regret_unit,
+        "invalid_final": float(curves["invalid"][-1]),
+        "predicted_final": float(curves["predicted"][-1]),
+        "iterations": int(curves["iteration"][-1]),
+        "designs": truth.shape[1],
+    }
+    return Record(
+        row=row,
+        curves=curves,
+        values=truth.astype(np.float32),
+        predictions=None if predicted is None else predicted.astype(np.float32),
+        designs=trajectory.designs[-1][i].to(torch.float32).numpy(),
+    )
+
+
+def _references(problem: Problem) -> list[Reference]:
+    optima = problem.optimum
+    return [
+        Reference.of(y.numpy(), float("nan") if optima is None else float(optima[i]))
+        for i, y in enumerate(problem.data.y)
+    ]
+
+
+def _reference_row(reference: Reference) -> dict[str, float]:
+    """Return the landmarks of a seed: two in standard deviations, the rest raw."""
+    best, optimum = reference.standardise(np.asarray([reference.best, reference.optimum]))
+    return {
+        "best_visible": float(best),
+        "optimum": float(optimum),
+        "y_mean": reference.mean,
+        "y_sd": reference.sd,
+        "y_min": reference.worst,
+        "y_max": reference.best,
+    }
+
+
+def _base_row(spec: Specification) -> dict[str, Any]:
+    """Return what all runs of a specification have in common."""
+    card = spec.card
+    return {
+        "task": spec.task,
+        "task_variant": spec.task_variant,
+        "method": spec.method,
+        "method_variant": spec.method_variant,
+        **spec.stages,
+        "d": spec.d,
+        "n": spec.n,
+        "budget": spec.budget,
+        "digest": spec.digest,
+        "label": card.get("label", spec.method),
+        "color": card.get("color", ""),
+        "command": command_line(),
+        "revision": describe_machine()["revision"],
+    }
+
+
+def _finished() -> dict[str, str]:
+    return {"finished": datetime.now(UTC).isoformat(timespec="seconds")}

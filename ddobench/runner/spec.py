@@ -1,0 +1,158 @@
+"""What defines a result: the resolved task, method and budget, and the digest that names them."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from ddobench.contracts import Method, Task
+from ddobench.errors import UsageError, check_one_of, check_whole
+from ddobench.registry import PARTS, line_up, read_choice, usual_choices
+from ddobench.runner.build import CARD, build_method, build_task, name_classes
+
+_IRRELEVANT = (CARD, "device")  # keys that never change a result
+
+
+@dataclass(frozen=True)
+class Specification:
+    """One task, one method, one budget: everything about a run but its seed."""
+
+    task: str
+    method: str
+    budget: str
+    d: int
+    n: int
+    device: str
+    seeds_per_job: int
+    config: dict[str, Any]  # resolved: task, method, budget
+    task_variant: str
+    method_variant: str
+    digest: str
+    stages: dict[str, str] = field(default_factory=dict)  # option of each stage of the method
+
+    @property
+    def title(self) -> str:
+        """The words that name this point of a sweep on a screen."""
+        variant = " ".join(filter(None, [self.task_variant, self.method_variant]))
+        return f"{self.method} on {self.task} d={self.d} n={self.n} {variant}".strip()
+
+    @property
+    def card(self) -> dict[str, str]:
+        """The method's label, colour and summary."""
+        return dict(self.config["method"].get(CARD) or {})
+
+    def build(self) -> tuple[Task, Method]:
+        """Build the task and the method, or raise a UsageError that says what is wrong."""
+        return build_task(self.config["task"]), build_method(self.config["method"])
+
+
+def specify(cfg: DictConfig, choices: Mapping[str, Any]) -> Specification:
+    """Read a composed configuration; `choices` says which option of each group was taken."""
+    check_one_of("device", cfg.device, ("auto", "cpu", "cuda"))
+    check_whole("d", cfg.d, 1)
+    check_whole("n", cfg.n, 2)
+    check_whole("seeds_per_job", cfg.seeds_per_job, 1)
+    config = {key: _resolve(cfg, key) for key in ("task", "method", "budget")}
+    for key in ("designs", "top"):
+        check_whole(f"budget.{key}", config["budget"].get(key), 1)
+    task, method = str(choices["task"]), str(choices["method"])
+    stages = {name: str(choices[name]) for name in PARTS if name in config["method"]}
+    return Specification(
+        task=task,
+        method=method,
+        budget=str(choices["budget"]),
+        d=cfg.d,
+        n=cfg.n,
+        device=cfg.device,
+        seeds_per_job=cfg.seeds_per_job,
+        config=config,
+        task_variant=" ".join(_departures(config["task"], _written(cfg, "task", task))),
+        method_variant=" ".join(
+            [
+                *_stage_variant(cfg, config["method"], stages, _usual_parts(method)),
+                *_departures(config["method"], _written(cfg, "method", method)),
+            ]
+        ),
+        digest=digest(config),
+        stages=stages,
+    )
+
+
+def digest(config: Mapping[str, Any]) -> str:
+    """Name a resolved configuration: parameters, and the names and versions of its classes."""
+    text = json.dumps(name_classes(_canonical(config)), sort_keys=True, allow_nan=True)
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def _resolve(cfg: DictConfig, key: str) -> dict[str, Any]:
+    try:
+        node = OmegaConf.to_container(cfg[key], resolve=True, throw_on_missing=True)
+    except OmegaConfBaseException as error:
+        raise UsageError(f"{key} cannot be resolved: {str(error).splitlines()[0]}") from error
+    if not isinstance(node, dict):
+        raise UsageError(f"{key} must be a group choice with keys of its own, got {node!r}")
+    return {str(name): value for name, value in node.items()}
+
+
+def _canonical(value: Any) -> Any:
+    """Drop what cannot change a result and let 1 and 1.0 be the same number."""
+    if isinstance(value, Mapping):
+        return {
+            str(name): _canonical(item) for name, item in value.items() if name not in _IRRELEVANT
+        }
+    if isinstance(value, list | tuple):
+        return [_canonical(item) for item in value]
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
+
+
+def _stage_variant(
+    cfg: DictConfig, method: Mapping[str, Any], stages: Mapping[str, str], usual: Mapping[str, str]
+) -> Iterator[str]:
+    """Spell the parts of a method that are not the usual ones."""
+    for name, choice in stages.items():
+        if choice != usual.get(name):
+            yield f"{name}={choice}"
+        if isinstance(method[name], Mapping):
+            yield from _departures(method[name], _written(cfg, name, choice), f"{name}.")
+
+
+def _departures(
+    config: Mapping[str, Any], written: Mapping[str, Any], prefix: str = ""
+) -> Iterator[str]:
+    """Spell where a configuration departs from what is written in its file."""
+    for name, value in config.items():
+        if name not in written or name in _IRRELEVANT:
+            continue
+        if isinstance(value, Mapping) and isinstance(written[name], Mapping):
+            yield from _departures(value, written[name], f"{prefix}{name}.")
+        elif _canonical(value) != _canonical(written[name]):
+            yield f"{prefix}{name}={value}"
+
+
+def _written(cfg: DictConfig, group: str, choice: str) -> dict[str, Any]:
+    """Return a group file, with what it computes from other keys as these are now."""
+    node = OmegaConf.create(_read(group, choice), parent=cfg)
+    return {str(name): value for name, value in _plain(node).items()}
+
+
+def _plain(node: DictConfig) -> dict[Any, Any]:
+    container = OmegaConf.to_container(node, resolve=True)
+    return container if isinstance(container, dict) else {}
+
+
+@cache
+def _read(group: str, choice: str) -> dict[str, Any]:
+    return read_choice(group, choice)
+
+
+@cache
+def _usual_parts(method: str) -> dict[str, str]:
+    """Return the parts of a method unless told otherwise."""
+    return {**usual_choices("run"), **line_up(method)}

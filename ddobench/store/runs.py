@@ -1,0 +1,360 @@
+"""The results folder: one self-describing Parquet file per run, the only module that writes them.
+
+A file has one row per recorded iteration. Its scalar columns are the curves; list columns hold the
+values and predictions of every design, and are read only on demand. The flat row of `load`, the
+resolved configuration and the provenance are JSON in the file's metadata. A failed run leaves
+`seed-N.error.json` instead, and counts as missing. A `.portrait.json` shows what a task looks like.
+"""
+
+import json
+import logging
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ddobench.errors import UsageError
+from ddobench.progress import track
+from ddobench.store.atomic import write_whole
+from ddobench.store.cache import ArrayCache
+from ddobench.store.records import Portrait, Record
+
+log = logging.getLogger(__name__)
+
+SCHEMA = 1
+_KEY = b"ddobench"
+_DETAIL = ("values", "predictions", "designs", "diagnostics")
+_RESULT = ".parquet"
+_ERROR = ".error.json"
+_PORTRAIT = ".portrait.json"
+_IDENTITY = ("task", "task_variant", "method", "method_variant", "d", "n", "seed", "budget")
+_ROW = (*_IDENTITY, "digest", "status")  # what every stored row has
+_SCORES = (
+    "best_visible", "optimum", "final_model", "final_oracle", "best_oracle", "regret_final",
+    "invalid_final", "seconds_fit", "seconds_propose",
+)  # fmt: skip
+_CURVES = ("value_model", "value_oracle", "survivors", "invalid", "predicted")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Survey:
+    """A results folder read in one pass."""
+
+    runs: pd.DataFrame  # see `load`
+    curves: pd.DataFrame  # see `load_curves`
+    configs: dict[str, dict[str, Any]]  # resolved, by digest
+    provenance: dict[str, dict[str, Any]]  # by the path of a run
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the runs of one specification are kept."""
+
+    folder: Path
+    digest: str
+
+    def file(self, seed: int) -> Path:
+        """Return the file of one run."""
+        return self.folder / f"seed-{seed:05d}{_RESULT}"
+
+    def error(self, seed: int) -> Path:
+        """Return the file that a failed run leaves."""
+        return self.folder / f"seed-{seed:05d}{_ERROR}"
+
+
+class Store:
+    """A results folder."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+
+    def place(self, task: str, method: str, d: int, n: int, digest: str) -> Place:
+        """Return the place of a specification."""
+        return Place(self.folder / f"{task}-{method}-d{d}-n{n}-{digest}", digest)
+
+    def missing(self, place: Place, seeds: Sequence[int]) -> list[int]:
+        """Return the seeds without a sound file; an unsound one is named in a warning."""
+        try:
+            present = {entry.name for entry in os.scandir(place.folder)}
+        except FileNotFoundError:
+            return list(seeds)
+        except NotADirectoryError:
+            raise UsageError(
+                f"results_dir must be a folder, got {self.folder}, which is a file or below one"
+            ) from None
+        return [
+            seed
+            for seed in seeds
+            if place.file(seed).name not in present or not self._sound(place, seed)
+        ]
+
+    def write(self, place: Place, record: Record) -> Path:
+        """Store a finished run, whole or not at all."""
+        path = place.file(record.row["seed"])
+        table = _to_table(record)
+        # Random floats gain nothing from dictionaries and statistics, which double the time.
+        write_whole(
+            path,
+            lambda temporary: pq.write_table(
+                table, temporary, use_dictionary=False, write_statistics=False
+            ),
+        )
+        place.error(record.row["seed"]).unlink(missing_ok=True)
+        return path
+
+    def write_failure(self, place: Place, row: dict[str, Any], trace: str) -> Path:
+        """Leave the error of a run that has no result."""
+        path = place.error(row["seed"])
+        text = json.dumps({"row": row, "trace": trace}, indent=2, default=str)
+        write_whole(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+        return path
+
+    def cache(self, task: str) -> ArrayCache:
+        """Return what methods of a task (named by its digest) share between runs."""
+        return ArrayCache(self.folder / ".cache", task)
+
+    def portrait(self, task: str, digest: str) -> Path:
+        """Return the file that shows what a task looks like, one for each configuration of it."""
+        return self.folder / f"{task}-{digest}{_PORTRAIT}"
+
+    def write_portrait(self, path: Path, portrait: Portrait) -> None:
+        """Store what a task looks like."""
+        text = json.dumps(asdict(portrait))
+        write_whole(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+
+    def _sound(self, place: Place, seed: int) -> bool:
+        return _guarded(place.file(seed), _read_metadata) is not None
+
+
+def read_record(path: str | Path) -> Record:
+    """Return one stored run with all its parts."""
+    with pq.ParquetFile(path) as file:
+        meta = _metadata(file)
+        table = file.read()
+    detail = {name: table[name] for name in _DETAIL if name in table.column_names}
+    curves = {
+        name: np.asarray(table[name], dtype=np.float64)
+        for name in table.column_names
+        if name not in _DETAIL
+    }
+    shape = meta["shape"]
+    return Record(
+        row=meta["row"],
+        config=meta["config"],
+        provenance=meta["provenance"],
+        curves=curves,
+        values=_matrix(detail.get("values"), shape.get("values")),
+        predictions=_matrix(detail.get("predictions"), shape.get("predictions")),
+        designs=_matrix(detail.get("designs"), shape.get("designs")),
+        diagnostics=json.loads(detail["diagnostics"][-1].as_py()) if detail else {},
+    )
+
+
+def read_diagnostics(path: str | Path) -> dict[str, Any]:
+    """Return only what a method and the harness had to tell of one stored run, {} if it is gone."""
+    return _guarded(Path(path), _read_diagnostics) or {}
+
+
+def survey(folder: str | Path) -> Survey:
+    """Read everything but the designs and their values; unreadable files are named in a warning."""
+    root = Path(folder)
+    found = [
+        (str(path.relative_to(root)), *parts)
+        for path, parts in _read_all(track(_files(root, _RESULT), "reading runs"), _read_parts)
+    ]
+    return Survey(
+        runs=_runs_frame(root, {path: meta["row"] for path, meta, _ in found}),
+        curves=_curves_frame([(meta["row"], table) for _, meta, table in found if len(table)]),
+        configs={meta["row"]["digest"]: meta["config"] for _, meta, _ in found},
+        provenance={path: meta["provenance"] for path, meta, _ in found},
+    )
+
+
+def load(folder: str | Path) -> pd.DataFrame:
+    """Return one row per run, failed ones included; unreadable files are named in a warning."""
+    root = Path(folder)
+    found = _read_all(_files(root, _RESULT), _read_metadata)
+    return _runs_frame(root, {str(path.relative_to(root)): meta["row"] for path, meta in found})
+
+
+def load_curves(folder: str | Path) -> pd.DataFrame:
+    """Return one row per run and recorded iteration."""
+    found = _read_all(_files(Path(folder), _RESULT), _read_parts)
+    return _curves_frame([(meta["row"], table) for _, (meta, table) in found if len(table)])
+
+
+def _runs_frame(root: Path, finished: dict[str, dict[str, Any]]) -> pd.DataFrame:
+    """Lay out the rows of finished runs, by path, and those of failed runs never finished since."""
+    rows = [{**row, "path": path} for path, row in finished.items()]
+    stored = {(row["digest"], row["seed"]) for row in rows}
+    for path, row in _read_all(_files(root, _ERROR), _read_failure):
+        if (row["digest"], row["seed"]) not in stored:
+            rows.append({**row, "path": str(path.relative_to(root))})
+    frame = pd.DataFrame(rows)
+    if frame.empty:
+        frame = pd.DataFrame(columns=[*_ROW, "path"])
+    return _with_columns(frame, _SCORES).sort_values(list(_IDENTITY), ignore_index=True)
+
+
+def _curves_frame(found: Sequence[tuple[dict[str, Any], pa.Table]]) -> pd.DataFrame:
+    """Stack the curves of runs, each named by its row."""
+    if not found:
+        return _with_columns(pd.DataFrame(columns=[*_IDENTITY, "digest", "iteration"]), _CURVES)
+    rows, tables = zip(*found, strict=True)
+    frame = pa.concat_tables(tables, promote_options="permissive").to_pandas()
+    frame = _with_columns(frame, _CURVES)
+    lengths = [len(table) for table in tables]
+    for name in (*_IDENTITY, "digest"):
+        frame[name] = np.repeat([row[name] for row in rows], lengths)
+    return frame.sort_values([*_IDENTITY, "digest", "iteration"], ignore_index=True)
+
+
+def _with_columns(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """Add the promised columns that no run here has, empty."""
+    return frame.assign(**{name: np.nan for name in names if name not in frame})
+
+
+def load_portraits(folder: str | Path) -> list[Portrait]:
+    """Return the portraits of all tasks that have runs in a folder."""
+    return [found for _, found in _read_all(_files(Path(folder), _PORTRAIT), _read_portrait)]
+
+
+def _to_table(record: Record) -> pa.Table:
+    """Lay a record out as a Parquet table."""
+    columns: dict[str, Any] = {name: pa.array(curve) for name, curve in record.curves.items()}
+    length = len(next(iter(record.curves.values()), ()))
+    shape: dict[str, list[int]] = {}
+    for name in ("values", "predictions"):
+        matrix = getattr(record, name)
+        if matrix is not None:
+            columns[name] = _lists(matrix)
+            shape[name] = list(matrix.shape)
+    if length:
+        if record.designs is not None:
+            columns["designs"] = pa.array(
+                [None] * (length - 1) + [record.designs.ravel()], pa.list_(pa.float32())
+            )
+            shape["designs"] = list(record.designs.shape)
+        columns["diagnostics"] = pa.array(
+            [None] * (length - 1) + [json.dumps(record.diagnostics, default=_plain)], pa.string()
+        )
+    meta = {
+        "schema": SCHEMA,
+        "row": record.row,
+        "config": record.config,
+        "provenance": record.provenance,
+        "shape": shape,
+    }
+    table = pa.table(columns)
+    return table.replace_schema_metadata({_KEY: json.dumps(meta, default=_plain)})
+
+
+def _plain(value: Any) -> Any:
+    """Let JSON hold NumPy and torch numbers and arrays."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return str(value)
+
+
+def _lists(matrix: np.ndarray[Any, np.dtype[np.float32]]) -> Any:
+    return pa.FixedSizeListArray.from_arrays(pa.array(matrix.ravel()), matrix.shape[1])
+
+
+def _matrix(column: Any, shape: list[int] | None) -> Any:
+    if column is None or shape is None:
+        return None
+    flat = np.concatenate([chunk.drop_null().flatten().to_numpy() for chunk in column.chunks])
+    return flat.reshape(shape)
+
+
+def _files(root: Path, ending: str) -> list[Path]:
+    return sorted(
+        Path(folder, name)
+        for folder, _, names in os.walk(root)
+        for name in names
+        if name.endswith(ending) and not name.startswith(".")
+    )
+
+
+def _read_all(
+    paths: Iterable[Path], read: Callable[[Path], Result]
+) -> Iterator[tuple[Path, Result]]:
+    """Read files in order, without those that cannot be read. Threads only slow small files."""
+    for path in paths:
+        found = _guarded(path, read)
+        if found is not None:
+            yield path, found
+
+
+def _guarded(path: Path, read: Callable[[Path], Result]) -> Result | None:
+    """Read a file, or name it in a warning and return None; nothing is wrong if it went away."""
+    try:
+        return read(path)
+    except FileNotFoundError:  # a sweep that goes on removes the traces of a failed run
+        return None
+    except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        log.warning("%s is not a readable run and is left out: %s", path, reason)
+        return None
+
+
+def _metadata(file: pq.ParquetFile) -> dict[str, Any]:
+    found = file.metadata.metadata or {}
+    if _KEY not in found:
+        raise ValueError("no ddobench metadata in it")
+    meta: dict[str, Any] = json.loads(found[_KEY])
+    if meta["schema"] > SCHEMA:
+        raise ValueError(f"written by a newer ddobench (schema {meta['schema']} > {SCHEMA})")
+    return meta
+
+
+def _check_row(path: Path, row: dict[str, Any], ending: str) -> None:
+    """Raise unless a row is complete and stored under its own name."""
+    lacking = [name for name in _ROW if name not in row]
+    if lacking:
+        raise ValueError(f"its row lacks {', '.join(lacking)}")
+    named = path.name == f"seed-{row['seed']:05d}{ending}"
+    if not named or not path.parent.name.endswith(f"-{row['digest']}"):
+        raise ValueError("it holds another run than its name says")
+
+
+def _read_metadata(path: Path) -> dict[str, Any]:
+    with pq.ParquetFile(path) as file:
+        meta = _metadata(file)
+    _check_row(path, meta["row"], _RESULT)
+    return meta
+
+
+def _read_parts(path: Path) -> tuple[dict[str, Any], pa.Table]:
+    """Return the metadata of a run and its curves."""
+    with pq.ParquetFile(path, pre_buffer=False) as file:  # a few small columns
+        scalar = [name for name in file.schema_arrow.names if name not in _DETAIL]
+        meta = _metadata(file)
+        _check_row(path, meta["row"], _RESULT)
+        return meta, file.read(columns=scalar, use_threads=False).replace_schema_metadata(None)
+
+
+def _read_diagnostics(path: Path) -> dict[str, Any]:
+    with pq.ParquetFile(path, pre_buffer=False) as file:
+        if "diagnostics" not in file.schema_arrow.names:
+            return {}
+        told: dict[str, Any] = json.loads(file.read(columns=["diagnostics"])[0][-1].as_py())
+    return told
+
+
+def _read_failure(path: Path) -> dict[str, Any]:
+    failure: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    row = dict(failure["row"])
+    _check_row(path, row, _ERROR)
+    return row
+
+
+def _read_portrait(path: Path) -> Portrait:
+    return Portrait(**json.loads(path.read_text(encoding="utf-8")))

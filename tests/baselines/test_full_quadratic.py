@@ -1,0 +1,104 @@
+"""Promises of the learned quadratic, against enumeration."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+
+from ddobench.baselines.full_quadratic import FullQuadratic, Quadric, Values, climb, fit_quadric
+from ddobench.contracts import Dataset, Space
+from ddobench.errors import UsageError
+from ddobench.rng import Streams
+from ddobench.tasks.quadratic import Quadratic
+
+D = 6
+EVERYTHING: Values = np.array(list(itertools.product((0.0, 1.0), repeat=D)))
+
+
+def random_quadric(seed: int) -> Quadric:
+    """Draw a quadratic of bits."""
+    rng = np.random.default_rng(seed)
+    pairs = np.triu(rng.normal(size=(D, D)), k=1)
+    return Quadric(float(rng.normal()), rng.normal(size=D), pairs + pairs.T)
+
+
+def test_a_quadric_counts_every_pair_once() -> None:
+    pairs = np.array([[0.0, 3.0], [3.0, 0.0]])
+    model = Quadric(1.0, np.array([10.0, 100.0]), pairs)
+    x = np.array([[0, 0], [1, 0], [0, 1], [1, 1]], dtype=float)
+    assert model(x).tolist() == [1.0, 11.0, 101.0, 114.0]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_enough_rows_give_the_function_back(seed: int) -> None:
+    truth = random_quadric(seed)
+    rows = np.random.default_rng(seed).integers(0, 2, (100, D)).astype(float)
+    found = fit_quadric(rows, truth(rows), ridge=0.0)
+    assert found.constant == pytest.approx(truth.constant)
+    assert found.linear == pytest.approx(truth.linear)
+    assert found.pairs == pytest.approx(truth.pairs)
+
+
+def test_too_few_rows_are_still_reproduced() -> None:
+    truth = random_quadric(0)
+    rows = EVERYTHING[::6]
+    found = fit_quadric(rows, truth(rows), ridge=0.0)
+    assert found(rows) == pytest.approx(truth(rows))
+    assert found(EVERYTHING) != pytest.approx(truth(EVERYTHING), rel=1e-3)
+
+
+def test_a_ridge_shrinks_the_coefficients() -> None:
+    truth = random_quadric(0)
+    free, tight = (fit_quadric(EVERYTHING, truth(EVERYTHING), ridge) for ridge in (0.0, 100.0))
+    assert np.abs(tight.pairs).sum() < np.abs(free.pairs).sum()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_climb_ends_where_no_flip_helps_and_never_lower_than_it_began(seed: int) -> None:
+    model = random_quadric(seed)
+    ends = climb(model, EVERYTHING)
+    assert (model(ends) >= model(EVERYTHING) - 1e-9).all()
+    for bit in range(D):
+        flipped = ends.copy()
+        flipped[:, bit] = 1 - flipped[:, bit]
+        assert (model(flipped) <= model(ends) + 1e-8).all()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_climbs_from_everywhere_find_the_best_of_all_designs(seed: int) -> None:
+    model = random_quadric(seed)
+    assert model(climb(model, EVERYTHING)).max() == pytest.approx(model(EVERYTHING).max())
+
+
+def test_a_climb_takes_the_steepest_flip_and_leaves_the_starts_alone() -> None:
+    model = Quadric(0.0, np.array([1.0, 2.0]), np.array([[0.0, -3.0], [-3.0, 0.0]]))
+    starts = np.zeros((1, 2))
+    assert climb(model, starts).tolist() == [[0.0, 1.0]]
+    assert starts.tolist() == [[0.0, 0.0]]
+
+
+@pytest.mark.parametrize("signs", ["ones", "random"])
+def test_with_enough_rows_the_toy_is_solved(signs: str) -> None:
+    seeds = (0, 1, 2)
+    problem = Quadratic(d=8, n=200, signs=signs).problem(seeds)
+    method = FullQuadratic()
+    method.fit(problem.data, Streams(seeds, "method"))
+    (proposal,) = method.propose(problem.data.x, Streams(seeds, "method/propose"))
+    assert proposal.designs.shape == (3, 1, 8)
+    assert torch.equal(problem.evaluate(proposal.designs)[:, 0], problem.optimum)  # type: ignore[arg-type]
+    assert torch.allclose(method.predict(problem.data.x), problem.data.y)
+
+
+def test_it_takes_bits_and_declines_everything_else() -> None:
+    x, y = torch.zeros(1, 4, 2), torch.zeros(1, 4)
+    method = FullQuadratic()
+    assert method.declines(Dataset(x, y, Space(2, (2, 2)))) is None
+    for space in (Space(2, (2, 3)), Space(2)):
+        assert method.declines(Dataset(x, y, space)) == "full_quadratic works on bits only"
+    assert method.privileges(Space(2)) == frozenset()
+
+
+def test_a_negative_ridge_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"^method.ridge must be 0 or more, got -0.5$"):
+        FullQuadratic(ridge=-0.5)

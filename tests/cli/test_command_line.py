@@ -1,0 +1,438 @@
+"""The command line, end to end."""
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ddobench.cli import main as cli
+from ddobench.store.runs import load
+from tests.support.processes import PATIENCE, Spawn, nursery, wait_until
+
+PLUGIN = f"""
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from torch import Tensor
+
+from ddobench.contracts import OneSeedMethod, Space
+from ddobench.rng import Stream
+
+
+@dataclass(kw_only=True)
+class Slow(OneSeedMethod):
+    gate: str = ""  # a file, without which only the first seeds come through
+    first: int = 0
+    fails_on: int = -1
+
+    def fit_one(self, x: Tensor, y: Tensor, space: Space, rng: Stream) -> None:
+        if self.gate and rng.seed >= self.first:
+            Path(self.gate + ".reached").touch()
+            deadline = time.monotonic() + {PATIENCE}
+            while not Path(self.gate).exists():
+                assert time.monotonic() < deadline, "nobody opens the gate"
+                time.sleep(0.02)
+        if rng.seed == self.fails_on:
+            raise RuntimeError("this seed is cursed")
+        self.best = x[y.argmax()]
+
+    def propose_one(self, starts: Tensor, rng: Stream) -> Iterator[Tensor]:
+        yield self.best[None]
+"""
+PLUGIN_YAML = """
+_target_: slowpoke.Slow
+card:
+  label: Slow
+  summary: takes its time
+gate: ""
+first: 0
+fails_on: -1
+"""
+
+
+@pytest.fixture
+def plugin(tmp_path: Path) -> Path:
+    """Make a folder with one Python file and one YAML, as a third party would."""
+    folder = tmp_path / "plugin"
+    (folder / "method").mkdir(parents=True)
+    (folder / "slowpoke.py").write_text(PLUGIN)
+    (folder / "method" / "slow.yaml").write_text(PLUGIN_YAML)
+    return folder
+
+
+@pytest.fixture
+def ddobench(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> "Caller":
+    """Return a function that runs a command line in this process."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    for name in ("DDOBENCH_CONFIG_DIR", "PYTHONPATH", "HYDRA_FULL_ERROR", "DDOBENCH_COMMAND"):
+        monkeypatch.setenv(name, os.environ.get(name, ""))
+        monkeypatch.delenv(name)
+    return Caller(tmp_path / "runs", monkeypatch, capsys)
+
+
+class Caller:
+    """Runs command lines and remembers where their results go."""
+
+    def __init__(
+        self,
+        results: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        self.results, self.monkeypatch, self.capsys = results, monkeypatch, capsys
+
+    def __call__(self, *words: str) -> tuple[int, str, str]:
+        """Return the exit code, stdout and stderr."""
+        self.monkeypatch.setattr(sys, "argv", ["ddobench", *words, f"results_dir={self.results}"])
+        code = 0
+        try:
+            cli.main()
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else 1
+        captured = self.capsys.readouterr()
+        return code, captured.out, captured.err
+
+    def seeds(self) -> list[int]:
+        """Return the seeds of the stored runs, sorted."""
+        return sorted(load(self.results)["seed"])
+
+
+@pytest.fixture
+def spawn() -> Iterator[Spawn]:
+    """Return a function that starts a command line in a process of its own."""
+    with nursery() as start:
+        yield lambda *words: start("-m", "ddobench", *words)
+
+
+def finish(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
+    """Wait for the end of a process; return its exit code, stdout and stderr."""
+    out, err = process.communicate(timeout=PATIENCE)
+    return process.returncode, out, err
+
+
+def test_the_promised_line_works_as_written(spawn: Spawn, tmp_path: Path) -> None:
+    python, *line = shlex.split("python -m ddobench method=fgm task=chain d=41 -m seed=0-49")
+    assert [python, *line[:2]] == ["python", "-m", "ddobench"]
+    small = ["budget=tiny", "n=100", "surrogate.width=16", "latent.width=16"]  # seconds, not hours
+    code, out, err = finish(spawn(*line[2:], *small, f"results_dir={tmp_path}"))
+    assert code == 0, err
+    assert "50 runs finished" in out
+    assert "\x1b" not in out + err
+    runs = load(tmp_path)
+    assert sorted(runs["seed"]) == list(range(50))
+    assert set(runs["status"]) == {"ok"}
+    assert set(zip(runs["task"], runs["method"], runs["d"], strict=True)) == {("chain", "fgm", 41)}
+    assert (runs["regret_final"] >= 0).all()
+
+
+def test_a_long_sweep_solves_the_toy_exactly(spawn: Spawn, tmp_path: Path) -> None:
+    words = shlex.split("method=fgm task=quadratic d=20 -m seed=0-49")
+    code, out, err = finish(spawn(*words, f"results_dir={tmp_path}"))
+    assert code == 0, err
+    assert "50 runs finished" in out
+    runs = load(tmp_path)
+    assert sorted(runs["seed"]) == list(range(50))
+    assert (runs["regret_final"] == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("spelling", "seeds"),
+    [
+        ("0-2,5-6", [0, 1, 2, 5, 6]),
+        ("range(0,3)", [0, 1, 2]),
+        ("1,2,4", [1, 2, 4]),
+        ("choice(3,5)", [3, 5]),
+        ("[1,2]", [1, 2]),
+        ("7", [7]),
+    ],
+)
+def test_seeds_may_be_spelled_in_many_ways(
+    ddobench: Caller, spelling: str, seeds: list[int]
+) -> None:
+    code, _, err = ddobench("method=naive", "-m", f"seed={spelling}")
+    assert code == 0, err
+    assert ddobench.seeds() == seeds
+
+
+def test_a_range_of_seeds_needs_no_sweep(ddobench: Caller) -> None:
+    code, out, _ = ddobench("method=naive", "seed=0-3,8")
+    assert code == 0
+    assert "5 seeds" in out
+    assert ddobench.seeds() == [0, 1, 2, 3, 8]
+
+
+def test_several_keys_sweep_at_once(ddobench: Caller) -> None:
+    code, _, err = ddobench("-m", "method=glob(na*)", "d=5,6", "seed=0-1", "seeds_per_job=1")
+    assert code == 0, err
+    runs = load(ddobench.results)
+    assert sorted(zip(runs["d"], runs["seed"], strict=True)) == [(5, 0), (5, 1), (6, 0), (6, 1)]
+
+
+def test_a_repeated_sweep_launches_nothing_and_says_so_in_one_line(ddobench: Caller) -> None:
+    ddobench("method=naive", "-m", "seed=0-3")
+    code, out, err = ddobench("method=naive", "-m", "seed=0-3")
+    assert (code, err) == (0, "")
+    assert out.splitlines() == [
+        f"nothing to run: all 4 runs of this sweep are stored in {ddobench.results}"
+    ]
+
+
+def test_a_wider_sweep_runs_only_what_is_missing(ddobench: Caller) -> None:
+    ddobench("method=naive", "-m", "seed=2-3")
+    files = {path: path.stat().st_mtime_ns for path in ddobench.results.rglob("*.parquet")}
+    _, out, _ = ddobench("method=naive", "-m", "seed=0-5")
+    assert "2 of 6 runs are stored already; 4 to go" in out
+    assert ddobench.seeds() == [0, 1, 2, 3, 4, 5]
+    assert all(path.stat().st_mtime_ns == before for path, before in files.items())
+
+
+def test_a_plan_runs_nothing(ddobench: Caller) -> None:
+    for words in (["-m", "seed=0-3"], ["seed=0-3"]):
+        code, out, _ = ddobench("method=naive", "plan=true", *words)
+        assert code == 0
+        assert "4 of 4 seeds to run" in out
+        assert not list(ddobench.results.rglob("*.parquet"))
+
+
+def test_an_experiment_brings_its_own_sweep_and_can_be_cut_down(ddobench: Caller) -> None:
+    code, _, err = ddobench("experiment=regret", "method=naive", "d=4,6", "seed=0-1")
+    assert code == 0, err
+    runs = load(ddobench.results)
+    assert len(runs) == 4
+    assert set(runs["d"]) == {4, 6}
+
+
+def test_two_methods_that_come_to_the_same_are_both_stored(ddobench: Caller) -> None:
+    words = ["task=chain", "d=5", "n=40", "budget=tiny", "method=ga,vae_ga", "latent=vae"]
+    code, out, err = ddobench(*words, "-m", "seed=0-1")
+    assert code == 0, err
+    assert out.startswith("4 runs finished")
+    runs = load(ddobench.results)
+    assert runs.groupby("seed")["final_model"].nunique().tolist() == [1, 1]
+    assert runs["digest"].nunique() == 1
+
+
+def test_equal_points_of_a_sweep_count_once(ddobench: Caller) -> None:
+    code, out, err = ddobench("method=naive", "latent=vae,pca", "d=5", "n=20", "-m", "seed=0-1")
+    assert code == 0, err
+    assert out.startswith("2 runs finished")
+
+
+def test_parts_sweep_like_any_key(ddobench: Caller) -> None:
+    words = ["task=rbf", "d=5", "n=40", "budget=tiny", "method=ga,fgm", "latent=identity"]
+    code, out, err = ddobench(*words, "graph=true,stein", "-m", "seed=0-1")
+    assert code == 0, err
+    assert out.startswith("6 runs finished, 2 declined")
+    runs = load(ddobench.results).drop_duplicates(["method", "graph"])
+    found = runs.set_index(["method", "method_variant"])["privileges"].to_dict()
+    assert found == {
+        ("ga", "graph=stein"): "",
+        ("ga", "graph=true"): "graph",
+        ("fgm", "latent=identity"): "",
+        ("fgm", "latent=identity graph=true"): "graph",
+    }
+    assert "nothing to run" in ddobench(*words, "graph=true,stein", "-m", "seed=0-1")[1]
+
+
+def test_an_experiment_may_be_a_union_of_sweeps(ddobench: Caller) -> None:
+    words = ["experiment=known_graph", "d=5", "n=40", "budget=tiny", "seed=0", "-m"]
+    _, plan, err = ddobench(*words, "plan=true")
+    assert plan.splitlines() == [
+        "ga on rbf d=5 n=40 search.steps=20: 1 of 1 seeds to run",
+        "fgm on rbf d=5 n=40 latent=identity graph=true search.steps=20: 1 of 1 seeds to run",
+        "2 of 2 runs to do; plan=true runs nothing",
+    ], err
+    code, _, err = ddobench(*words)
+    assert code == 0, err
+    assert sorted(load(ddobench.results)["method"]) == ["fgm", "ga"]
+
+
+def test_a_plug_in_may_bring_a_stage(ddobench: Caller, plugin: Path) -> None:
+    (plugin / "graph").mkdir()
+    (plugin / "graph" / "mine.yaml").write_text(
+        "# my own\n_target_: ddobench.parts.discovery.Empty\n"
+    )
+    code, _, err = ddobench(
+        "--config-dir", str(plugin), "task=rbf", "d=5", "n=40", "budget=tiny", "graph=mine",
+        "latent=pca", "method=fgm",
+    )  # fmt: skip
+    assert code == 0, err
+    assert list(load(ddobench.results)["method_variant"]) == ["latent=pca graph=mine"]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["seed=9-3"], "the seed range 9-3 runs backwards; write seed=3-9"),
+        (["seed=abc"], "got 'abc'; write seed=7, seed=0-49 or seed=0-9,20-24"),
+        (["seed=-1"], "at least 0"),
+        (["method=fmg"], "there is no method 'fmg' (did you mean 'fgm'?); there are"),
+        (["task=quadratik"], "there is no task 'quadratik' (did you mean 'quadratic'?)"),
+        (["methd=fgm"], "there is no key 'methd' (did you mean 'method'?)"),
+        (["method=fgm", "method.rigde=1"], "(did you mean 'method.ridge'?)"),
+        (["n=-5"], "n must be a whole number of at least 2, got -5"),
+        (["d=2"], "d must be a whole number of at least 4, got 2; at d=3 the cycle is"),
+        (["d=many"], "d must be a whole number of at least 1, got 'many'"),
+        (["method=fgm", "method.ridge=big"], "method.ridge must be a number, got 'big'"),
+        (["method=fgm", "+method.foo=1"], "method has no parameter 'foo'; it has latent, axes"),
+        (["task.signs=odd"], "task.signs must be one of ones, random, got 'odd'"),
+        (["device=abacus"], "device must be one of auto, cpu, cuda, got 'abacus'"),
+        (["graph=stien"], "there is no graph 'stien' (did you mean 'stein'?); there are"),
+        (["graph.alhpa=1"], "there is no key 'graph.alhpa' (did you mean 'graph.alpha'?)"),
+        (["graph.alpha=2"], "graph.alpha must be a level between 0 and 1, got 2"),
+        (["budget=huge"], "there is no budget 'huge'; there are few_designs, full, small, tiny"),
+        (["experiment=nope"], "there is no experiment 'nope'; there are"),
+        (["--bogus"], "there is no option '--bogus'; --help lists"),
+        (["--config-dir", "nowhere"], "the folder given by --config-dir does not exist"),
+        (["nonsense"], "'nonsense' cannot be read as key=value"),
+    ],
+)
+@pytest.mark.parametrize("sweep", [False, True])
+def test_a_mistake_gets_one_sentence_and_leaves_nothing_behind(
+    ddobench: Caller, words: list[str], sentence: str, sweep: bool
+) -> None:
+    code, out, err = ddobench(*words, *(["-m"] if sweep else []))
+    assert code == 2
+    assert out == ""
+    assert err.startswith("ddobench: ")
+    assert sentence in err
+    assert len(err.splitlines()) == 1
+    assert not ddobench.results.exists()
+
+
+def test_a_sweep_without_its_flag_is_told_to_add_it(ddobench: Caller) -> None:
+    code, _, err = ddobench("d=10,20")
+    assert code == 2
+    assert "d=10,20 is a sweep; add -m to run it" in err
+
+
+def test_one_impossible_point_stops_a_sweep_before_it_starts(ddobench: Caller) -> None:
+    code, _, err = ddobench("method=naive", "-m", "d=10,3", "seed=0-3")
+    assert code == 2
+    assert "got 3" in err
+    assert not ddobench.results.exists()
+
+
+def test_the_configuration_can_be_shown(ddobench: Caller) -> None:
+    code, out, _ = ddobench("method=fgm", "-m", "seed=0-4", "--cfg", "job")
+    assert code == 0
+    assert "ridge: 0.0" in out
+    assert "seed: 0-4" in out
+
+
+def test_a_plug_in_of_one_python_file_and_one_yaml_runs(ddobench: Caller, plugin: Path) -> None:
+    code, _, err = ddobench("--config-dir", str(plugin), "method=slow", "-m", "seed=0-1")
+    assert code == 0, err
+    assert list(load(ddobench.results)["label"]) == ["Slow", "Slow"]
+
+
+def test_the_help_lists_what_there_is_without_importing_torch(plugin: Path) -> None:
+    script = (
+        "import sys; from ddobench.cli.main import main; "
+        f"sys.argv = ['ddobench', '--help', '--config-dir', {str(plugin)!r}]; main(); "
+        "assert not {'torch', 'pandas', 'hydra'} & set(sys.modules), 'heavy import'"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True,
+        timeout=PATIENCE,
+    )  # fmt: skip
+    for name in ("quadratic", "fgm", "naive", "scores", "permuted", "regret", "slow"):
+        assert f"\n{name} " in done.stdout
+    assert "takes its time" in done.stdout
+
+
+def test_tab_completion_works_with_the_flag_in_the_middle(
+    ddobench: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COMP_LINE", "ddobench method=fgm -m seed=0-9 task=quad")
+    monkeypatch.setattr(sys, "argv", ["ddobench", "-sc", "query=bash"])
+    cli.main()
+    assert ddobench.capsys.readouterr().out.split() == ["task=quadratic"]
+
+
+def test_stages_complete_like_any_group(ddobench: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COMP_LINE", "ddobench method=fgm -m graph=perm")
+    monkeypatch.setattr(sys, "argv", ["ddobench", "-sc", "query=bash"])
+    cli.main()
+    assert ddobench.capsys.readouterr().out.split() == ["graph=permuted"]
+
+
+def test_a_failed_seed_is_recorded_and_retried_and_harms_no_other(
+    ddobench: Caller, plugin: Path
+) -> None:
+    words = ["--config-dir", str(plugin), "method=slow", "-m", "seed=0-3"]
+    code, out, err = ddobench(*words, "method.fails_on=2")
+    assert code == 1
+    assert "3 runs finished, 1 failed" in out
+    assert "this seed is cursed" in err
+    runs = load(ddobench.results).set_index("seed")
+    assert list(runs["status"]) == ["ok", "ok", "failed", "ok"]
+    assert runs.loc[2, "reason"] == "RuntimeError: this seed is cursed"
+    _, out, _ = ddobench(*words, "method.fails_on=2")
+    assert "3 of 4 runs are stored already; 1 to go" in out
+
+
+def stored_files(folder: Path) -> list[Path]:
+    """Return the files of the stored runs."""
+    return list(folder.rglob("seed-*.parquet"))
+
+
+def test_a_killed_sweep_continues_where_it_was(spawn: Spawn, plugin: Path, tmp_path: Path) -> None:
+    results, gate = tmp_path / "runs", tmp_path / "gate"
+    words = [
+        "--config-dir", str(plugin), "method=slow", f"method.gate={gate}", "method.first=2",
+        "-m", "seed=0-7", f"results_dir={results}",
+    ]  # fmt: skip
+    process = spawn(*words)
+    wait_until(gate.with_suffix(".reached").exists, process)
+    process.kill()
+    finish(process)
+    before = {path: path.stat().st_mtime_ns for path in stored_files(results)}
+    assert len(before) == 2
+    gate.touch()
+    code, out, err = finish(spawn(*words))
+    assert code == 0, err
+    assert "2 of 8 runs are stored already; 6 to go" in out
+    assert sorted(load(results)["seed"]) == list(range(8))
+    assert all(path.stat().st_mtime_ns == written for path, written in before.items())
+
+
+def test_an_interrupted_sweep_ends_cleanly_and_says_how_to_go_on(
+    spawn: Spawn, plugin: Path, tmp_path: Path
+) -> None:
+    results, gate = tmp_path / "runs", tmp_path / "gate"
+    process = spawn(
+        "--config-dir", str(plugin), "method=slow", f"method.gate={gate}", "method.first=1",
+        "-m", "seed=0-99", f"results_dir={results}",
+    )  # fmt: skip
+    wait_until(gate.with_suffix(".reached").exists, process)
+    process.send_signal(signal.SIGINT)
+    code, out, err = finish(process)
+    assert code == 130
+    assert "interrupted: 1 of 100 runs are stored; the same command continues" in out
+    assert len(stored_files(results)) == 1
+    assert "Traceback" not in err
+    assert not list(results.rglob("*.tmp"))
+
+
+def test_the_stock_joblib_launcher_gives_the_same_results(ddobench: Caller) -> None:
+    pytest.importorskip("joblib", reason="the joblib extra is not installed")
+    code, _, err = ddobench(
+        "method=naive", "-m", "seed=0-3", "seeds_per_job=2", "hydra/launcher=joblib",
+        "hydra.launcher.n_jobs=2",
+    )  # fmt: skip
+    assert code == 0, err
+    parallel = load(ddobench.results)
+    ddobench.results = ddobench.results.with_name("again")
+    ddobench("method=naive", "-m", "seed=0-3")
+    serial = load(ddobench.results)
+    assert list(parallel["final_model"]) == list(serial["final_model"])

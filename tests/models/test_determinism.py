@@ -1,0 +1,75 @@
+"""The mode of MKL's products: set in time, left to the user, and told in every record."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from ddobench import determinism
+from ddobench.runner.provenance import describe_machine
+from tests.support.rounding import needs_mkl, without_mkl
+
+MULTIPLY = "import torch; a = torch.ones(2, 64, 64); torch.bmm(a, a); "
+TELL = "from ddobench.determinism import products_mode; print(products_mode())"
+
+
+def python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a piece of Python in a process of its own, without the mode unless it is given."""
+    inherited = {name: value for name, value in os.environ.items() if name != "MKL_CBWR"}
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env=inherited | environment, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+
+
+@needs_mkl
+def test_importing_the_package_sets_the_mode_even_after_torch() -> None:
+    assert python("import ddobench; " + MULTIPLY + TELL).stdout == "AUTO\n"
+    late = python("import torch, ddobench; " + MULTIPLY + TELL)
+    assert (late.stdout, late.stderr) == ("AUTO\n", "")
+
+
+@needs_mkl
+def test_a_mode_that_the_user_chose_is_left_alone() -> None:
+    told = python("import ddobench; " + MULTIPLY + TELL, MKL_CBWR="COMPATIBLE")
+    assert (told.stdout, told.stderr) == ("COMPATIBLE\n", "")
+
+
+@needs_mkl
+def test_a_product_before_the_import_is_said_to_be_too_late_once() -> None:
+    told = python(MULTIPLY + "import ddobench; import ddobench.rng; " + TELL)
+    assert told.stdout == "too late\n"
+    assert told.stderr.count("PyTorch multiplied matrices before ddobench was imported") == 1
+    assert "import ddobench first, or set MKL_CBWR=AUTO before Python starts" in told.stderr
+
+
+def test_a_notebook_that_imports_ddobench_first_hears_nothing() -> None:
+    assert python("import ddobench; " + MULTIPLY + "import ddobench.models.networks").stderr == ""
+
+
+@needs_mkl
+def test_a_worker_process_of_a_launcher_is_in_the_mode() -> None:
+    code = (
+        "import ddobench, joblib; from ddobench.determinism import products_mode; "
+        "print(*joblib.Parallel(n_jobs=2)(joblib.delayed(products_mode)() for _ in range(2)))"
+    )
+    assert python(code).stdout == "AUTO AUTO\n"
+
+
+@needs_mkl
+def test_the_tests_themselves_run_in_the_mode_and_records_tell_it() -> None:
+    assert determinism.products_mode() not in ("", determinism.TOO_LATE)
+    assert describe_machine()["mkl_mode"] == os.environ["MKL_CBWR"]
+
+
+@without_mkl
+def test_a_build_without_mkl_says_that_there_is_no_mode() -> None:
+    assert determinism.products_mode() == ""
+
+
+def test_an_mkl_that_does_not_answer_is_taken_at_its_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(determinism, "_mode_code", lambda: None)
+    monkeypatch.setattr("torch.backends.mkl.is_available", lambda: True)
+    monkeypatch.setenv("MKL_CBWR", "AVX2")
+    assert determinism.products_mode() == "AVX2"

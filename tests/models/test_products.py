@@ -1,0 +1,91 @@
+"""Products of stacks: the same bits in a stack of any size, on any machine."""
+
+from collections.abc import Callable, Iterator
+from itertools import product
+
+import pytest
+import torch
+from torch import Tensor
+
+from ddobench.models.products import multiply
+from ddobench.rng import Streams
+from tests.support.rounding import by_address, lone_column, needs_mkl
+
+SIZES = (1, 2, 3, 7, 16, 41, 127, 128)
+FORMS: dict[str, Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]] = {
+    "forward": lambda x, w, e: (x, w),  # noqa: ARG005
+    "weights": lambda x, w, e: (x.mT, e),  # noqa: ARG005
+    "weights, lying": lambda x, w, e: (e.mT, x),  # noqa: ARG005
+    "inputs": lambda x, w, e: (e, w.mT),  # noqa: ARG005
+}
+
+
+@pytest.fixture(params=[1, 2])
+def threads(request: pytest.FixtureRequest) -> Iterator[int]:
+    """Give PyTorch so many threads."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield request.param
+    torch.set_num_threads(before)
+
+
+def operands(form: str, rows: int, fan_in: int, fan_out: int, dtype: torch.dtype) -> list[Tensor]:
+    rng = Streams(range(10), "test")
+    x, w = rng.normal(rows, fan_in, dtype=dtype), rng.normal(fan_in, fan_out, dtype=dtype)
+    return list(FORMS[form](x, w, rng.normal(rows, fan_out, dtype=dtype)))
+
+
+def depend_on_the_stack(left: Tensor, right: Tensor) -> bool:
+    """Tell whether a seed gets other bits in a smaller stack, at whatever place in it."""
+    full = multiply(left, right)
+    stacks = [slice(0, 1), slice(7, 8), slice(3, 5), slice(4, 9)]
+    return not all(torch.equal(multiply(left[s], right[s]), full[s]) for s in stacks)
+
+
+@needs_mkl
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.usefixtures("threads")
+def test_a_seed_gets_the_same_bits_in_a_stack_of_any_size(form: str, dtype: torch.dtype) -> None:
+    dependent = [
+        shape
+        for shape in product(SIZES, (1, 5, 41, 256), (1, 2, 7, 64, 256))
+        if depend_on_the_stack(*operands(form, *shape, dtype))
+    ]
+    assert dependent == []
+
+
+@pytest.mark.usefixtures("threads")
+def test_a_lone_matrix_is_multiplied_as_in_a_stack_whatever_the_library_does_with_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(torch, "bmm", lone_column)
+    for columns in (1, 2, 8):
+        left, right = operands("forward", 16, 41, columns, torch.float32)
+        assert not torch.equal(lone_column(left[:1], right[:1]), lone_column(left, right)[:1]) or (
+            columns > 1 and torch.get_num_threads() == 1
+        ), "the stand-in must make a difference"
+        assert not depend_on_the_stack(left, right)
+
+
+def test_a_product_that_looks_at_addresses_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "bmm", by_address)
+    assert depend_on_the_stack(*operands("forward", 3, 41, 7, torch.float32))
+
+
+@pytest.mark.parametrize("seeds", [1, 2])
+@pytest.mark.parametrize("columns", [1, 5])
+def test_products_are_those_of_every_pair_and_go_where_they_are_told(
+    seeds: int, columns: int
+) -> None:
+    left, right = (one[:seeds] for one in operands("forward", 4, 3, columns, torch.float64))
+    expected = torch.stack([a @ b for a, b in zip(left, right, strict=True)])
+    torch.testing.assert_close(multiply(left, right), expected)
+    out = torch.empty(seeds, columns, 4, dtype=torch.float64).mT
+    assert multiply(left, right, out) is out
+    torch.testing.assert_close(out, expected)
+
+
+def test_a_lone_product_leaves_the_number_of_threads_as_it_was(threads: int) -> None:
+    multiply(*[one[:1] for one in operands("forward", 16, 41, 8, torch.float32)])
+    assert torch.get_num_threads() == threads

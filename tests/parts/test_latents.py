@@ -1,0 +1,147 @@
+"""Latents without training: there, back, and what a code promises."""
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import norm, rankdata
+from torch import Tensor
+
+from ddobench.contracts import Dataset, Privileged, Space
+from ddobench.errors import UsageError
+from ddobench.parts.latents import PCA, Codes, Identity, Latent, Oracle, Scores
+from ddobench.rng import Streams
+from ddobench.store.cache import ArrayCache
+from ddobench.tasks.rbf import RBF
+
+SEEDS = (0, 1, 2)
+CHAIN = RBF(d=7, n=400, map="orthogonal")
+
+
+def fitted(latent: Latent, data: Dataset) -> Latent:
+    latent.fit(data, Streams(SEEDS, "test/latent"), ArrayCache())
+    return latent
+
+
+def chain_data(task: RBF = CHAIN) -> Dataset:
+    return task.problem(SEEDS).visible_to(frozenset({"hidden"}))
+
+
+def assert_white(z: Tensor) -> None:  # (S, N, e)
+    eye = torch.eye(z.shape[2], dtype=z.dtype).expand(len(z), -1, -1)
+    torch.testing.assert_close(z.mT @ z / z.shape[1], eye, rtol=0, atol=1e-8)
+    torch.testing.assert_close(z.mean(dim=1), torch.zeros_like(z[:, 0]), rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("latent", [Identity(), PCA(), Scores(), Oracle()], ids=repr)
+def test_visible_designs_come_back(latent: Latent) -> None:
+    data = chain_data()
+    fitted(latent, data)
+    codes = latent.encode(data.x)
+    assert codes.mean.dtype == torch.float64
+    torch.testing.assert_close(latent.decode(codes.mean), data.x, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("latent", [Identity(), PCA(), Scores(), Oracle()], ids=repr)
+def test_a_seeds_codes_do_not_depend_on_its_companions(latent: Latent) -> None:
+    data = chain_data()
+    together = fitted(latent, data).encode(data.x).mean
+    two = CHAIN.problem(SEEDS[1:]).visible_to(frozenset({"hidden"}))
+    latent.fit(two, Streams(SEEDS[1:], "test/latent"), ArrayCache())
+    assert torch.equal(latent.encode(two.x).mean, together[1:])
+
+
+def test_identity_standardises_every_variable() -> None:
+    data = chain_data()
+    z = fitted(Identity(), data).encode(data.x).mean
+    torch.testing.assert_close(z.std(dim=1, correction=0), torch.ones_like(z[:, 0]))
+
+
+@pytest.mark.parametrize("latent", [PCA(), Scores()], ids=repr)
+def test_whitened_codes_are_uncorrelated_with_variance_one(latent: Latent) -> None:
+    data = chain_data()
+    assert_white(fitted(latent, data).encode(data.x).mean)
+
+
+def test_scores_are_whitened_normal_scores_of_the_ranks() -> None:
+    data = chain_data()
+    latent = fitted(Scores(), data)
+    z = latent.encode(data.x).mean[1].numpy()
+    scores = norm.ppf((rankdata(data.x[1].numpy(), axis=0) - 0.5) / data.n)
+    # whitening is linear, so the codes span the same space as the scores
+    left = np.column_stack([z, np.ones(len(z))])
+    fit = left @ np.linalg.lstsq(left, scores, rcond=None)[0]
+    np.testing.assert_allclose(fit, scores, atol=1e-8)
+
+
+def test_scores_undo_any_monotone_map_of_single_variables() -> None:
+    data = chain_data()
+    warped = Dataset(data.x.exp() ** 3, data.y, data.space)
+    plain = fitted(Scores(), data).encode(data.x).mean
+    torch.testing.assert_close(fitted(Scores(), warped).encode(warped.x).mean, plain)
+
+
+def test_scores_never_leave_the_range_of_the_data() -> None:
+    data = chain_data()
+    latent = fitted(Scores(), data)
+    designs = latent.decode(50 * Streams(SEEDS, "test/z").normal(200, 7, dtype=torch.float64))
+    low, high = data.x.amin(dim=1, keepdim=True), data.x.amax(dim=1, keepdim=True)
+    assert (designs >= low).all()
+    assert (designs <= high).all()
+    assert torch.isfinite(latent.encode(data.x * 9 - 5).mean).all()
+
+
+def test_scores_bear_ties() -> None:
+    x = torch.tensor([0.0, 0.0, 1.0, 1.0, 1.0, 2.0], dtype=torch.float64)[None, :, None]
+    data = Dataset(torch.cat([x, x, x]), torch.zeros(3, 6), Space(1))
+    latent = fitted(Scores(), data)
+    back = latent.decode(latent.encode(data.x).mean)
+    torch.testing.assert_close(back, data.x)
+
+
+@pytest.mark.parametrize("latent", [PCA(dim=3), Scores(dim=3)], ids=repr)
+def test_the_directions_of_largest_variance_are_kept(latent: Latent) -> None:
+    data = chain_data()
+    codes = fitted(latent, data).encode(data.x).mean
+    assert codes.shape == (3, 400, 3)
+    assert latent.decode(codes).shape == data.x.shape
+
+
+@pytest.mark.parametrize("latent", [PCA(), Scores()], ids=repr)
+def test_a_direction_without_variance_has_the_code_zero(latent: Latent) -> None:
+    data = chain_data()
+    doubled = torch.cat([data.x, data.x[..., :2]], dim=2)
+    wide = Dataset(doubled, data.y, Space(9))
+    codes = fitted(latent, wide).encode(wide.x).mean
+    assert_white(codes[..., :7])
+    assert (codes[..., 7:] == 0).all()
+    torch.testing.assert_close(latent.decode(codes), doubled, rtol=1e-7, atol=1e-7)
+
+
+def test_the_oracle_codes_are_the_hidden_coordinates() -> None:
+    problem = CHAIN.problem(SEEDS)
+    data = problem.visible_to(frozenset({"hidden"}))
+    latent = fitted(Oracle(), data)
+    assert problem.hidden is not None
+    torch.testing.assert_close(latent.encode(data.x).mean, problem.hidden)
+    assert not problem.evaluate(latent.decode(30 * problem.hidden)).isnan().any()
+    assert Oracle.privileges == {"hidden"}
+
+
+def test_the_oracle_needs_hidden_coordinates() -> None:
+    data = chain_data()
+    with pytest.raises(UsageError, match="latent=oracle needs a task with hidden coordinates"):
+        fitted(Oracle(), Dataset(data.x, data.y, data.space, Privileged()))
+
+
+def test_a_sample_has_the_mean_and_deviation_of_its_code() -> None:
+    mean = torch.full((2, 20_000, 1), 3.0, dtype=torch.float64)
+    sample = Codes(mean, torch.full_like(mean, 0.5)).sample(Streams([0, 1], "test"))
+    assert sample.mean().item() == pytest.approx(3.0, abs=0.01)
+    assert sample.std().item() == pytest.approx(0.5, abs=0.01)
+    assert Codes(mean).sample(Streams([0, 1], "test")) is mean
+
+
+@pytest.mark.parametrize("kind", [PCA, Scores])
+def test_a_latent_without_dimensions_is_refused(kind: type[PCA] | type[Scores]) -> None:
+    with pytest.raises(UsageError, match=r"^latent.dim must be a whole number of at least 1"):
+        kind(dim=0)

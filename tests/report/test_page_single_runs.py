@@ -1,0 +1,222 @@
+"""Promises of the data behind the single runs of the page."""
+
+import base64
+import gzip
+import json
+import logging
+import shlex
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hydra import compose, initialize_config_module
+
+from ddobench.cli import hydra_hooks as plugins
+from ddobench.report.data.commands import run_command
+from ddobench.report.data.report_data import ReportData
+from ddobench.report.page.run_graphs import collect_graphs, encode_edges
+from ddobench.report.page.single_runs import (
+    address_of,
+    gather_single_runs,
+    pack,
+    round_numbers,
+)
+from ddobench.runner.spec import Specification, specify
+from ddobench.store.records import Record
+from ddobench.store.runs import Store
+from tests.support.synthetic_runs import Row, evidence_of, failed_row, run_row, sweep
+from tests.support.synthetic_stores import PROVENANCE
+
+
+def unpack(text: str) -> dict[str, Any]:
+    """Read packed data as the page does."""
+    found: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(text)))
+    return found
+
+
+def store_graph(folder: Path, seed: int, edges: Any, digest: str = "g") -> Path:
+    """Store a run that found a graph."""
+    store = Store(folder)
+    row = run_row("fgm", 4, seed, graph="stein", latent="vae", digest=digest)
+    told = {"edges": edges} if edges is not None else {}
+    record = Record(row, {"rate": 1}, PROVENANCE, {"iteration": np.zeros(1)}, diagnostics=told)
+    return store.write(store.place("quadratic", "fgm", 4, 100, digest), record)
+
+
+def test_numbers_keep_four_digits_and_what_is_no_number_becomes_none() -> None:
+    numbers = pd.Series([5.38294, -0.000123456, 1234567.0, 0.0, np.nan, np.inf, 9.99996])
+    assert round_numbers(numbers) == [5.383, -0.0001235, 1235000.0, 0.0, None, None, 10.0]
+
+
+def test_rounding_never_adds_digits_to_the_text() -> None:
+    numbers = pd.Series(10.0 ** np.random.default_rng(0).uniform(-6, 6, 500))
+    rounded = round_numbers(numbers)
+    assert all(float(f"{x:.4g}") == x for x in rounded if x is not None)
+    assert np.allclose(np.array(rounded, float), numbers, rtol=5.1e-4)
+
+
+def test_the_same_runs_are_packed_into_the_same_text_at_any_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stored = evidence_of(sweep(seeds=2))
+    first = gather_single_runs(stored).packed
+    monkeypatch.setattr(time, "time", lambda: 1e9)  # which gzip would write down
+    assert gather_single_runs(stored).packed == first
+
+
+def test_packed_data_cannot_end_the_element_that_holds_it() -> None:
+    assert set(pack({"text": "</script><!--"})) <= set(
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="
+    )
+
+
+def test_what_runs_share_is_stored_once() -> None:
+    stored = replace(
+        evidence_of(sweep(seeds=30, dimensions=[10])), configs={"fgm-10": {"a": 1}, "naive-10": {}}
+    )
+    data = unpack(gather_single_runs(stored).packed)
+    assert len(data["runs"]["seed"]) == 60
+    assert [group["digest"] for group in data["groups"]] == ["fgm-10", "naive-10"]
+    assert data["groups"][0]["config"] == "a: 1\n"
+    assert len(data["runs"]["sweep"]["texts"]) == 2
+
+
+def test_every_run_is_there_with_its_own_curve(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    for seed, length in ((0, 3), (1, 1), (2, 5)):
+        row = run_row("fgm", 4, seed)
+        curves = {"iteration": np.arange(length), "value_model": np.full(length, 10.0 * seed)}
+        record = Record(row, {}, PROVENANCE, curves)
+        store.write(store.place("quadratic", "fgm", 4, 100, row["digest"]), record)
+    broken = failed_row(d=4, seed=3)
+    store.write_failure(store.place("quadratic", "fgm", 4, 100, "fgm-4"), broken, "Traceback")
+    data = unpack(gather_single_runs(ReportData.read(tmp_path)).packed)
+    assert data["runs"]["seed"] == [0, 1, 2, 3]
+    assert data["curves"]["length"] == [3, 1, 5, 0]
+    assert data["curves"]["value_model"] == [0, 0, 0, 10, 20, 20, 20, 20, 20]
+    status = data["runs"]["status"]
+    assert [status["texts"][i] for i in status["of"]] == ["ok", "ok", "ok", "failed"]
+
+
+def test_too_many_runs_keep_the_first_seeds_of_all_and_name_the_rest() -> None:
+    stored = evidence_of(sweep(seeds=10, dimensions=[10, 20]))
+    found = gather_single_runs(stored, most=14)
+    data = unpack(found.packed)
+    assert found.shown == 14
+    assert set(data["runs"]["group"]) == {0, 1, 2, 3}
+    assert max(data["runs"]["seed"]) == 3
+    assert len(found.left_out) == 4
+    assert found.left_out[0].startswith("quadratic, n = 100, d = 10, FGM†: seeds 4")
+    assert gather_single_runs(stored).left_out == []
+
+
+def test_ten_thousand_runs_with_curves_stay_small_and_quick() -> None:
+    rows = sweep(seeds=1250, methods=["a", "b", "fgm", "naive"], dimensions=[10, 20])
+    rng = np.random.default_rng(0)
+    steps = pd.DataFrame(rows)[["digest", "seed"]].loc[np.repeat(np.arange(len(rows)), 51)]
+    walk = rng.normal(0, 0.1, (len(rows), 51)).cumsum(axis=1).ravel()
+    curves = steps.assign(
+        iteration=np.tile(np.arange(51), len(rows)), value_model=walk, value_oracle=walk + 0.3,
+        predicted=2 * walk, invalid=(walk % 1 * 1024).round() / 1024, survivors=1.0,
+    )  # fmt: skip
+    stored = ReportData.of(pd.DataFrame(rows), curves=curves)
+    start = time.process_time()
+    found = gather_single_runs(stored)
+    assert time.process_time() - start < 8
+    assert found.shown == 10_000
+    assert len(found.packed) < 9_000_000
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["task=chain", "method=fgm", "d=11", "n=2000"],
+        ["task=quadratic", "method=fgm", "d=4", "n=100", "task.noise=1.0", "method.ridge=1.0"],
+        ["task=chain", "method=fgm", "d=11", "n=200", "latent=scores", "graph=complete"],
+        ["task=chain", "method=fgm", "d=11", "n=200", "search.prior=0.1", "latent.dim=5"],
+        ["task=rbf", "method=fgm", "d=5", "n=200", "latent=identity", "graph='true'"],
+        ["task=rbf", "method=ga", "d=5", "n=200", "budget.designs=128"],
+        ["task=rbf", "method=ga", "d=5", "n=200", "budget=tiny", "search.steps=7"],
+    ],
+)
+def test_the_command_of_a_run_composes_the_very_same_configuration(words: list[str]) -> None:
+    spec = _compose(words)
+    row = pd.Series(
+        {
+            "task": spec.task, "task_variant": spec.task_variant, "method": spec.method,
+            "method_variant": f"{spec.method_variant} digest=01234567".strip(), "d": spec.d,
+            "n": spec.n, "budget": spec.budget, **spec.stages,
+        }
+    )  # fmt: skip
+    *start, last = shlex.split(run_command(row, spec.config["budget"]))
+    assert start[:3] == ["python", "-m", "ddobench"]
+    assert last == "results_dir=results/again"
+    assert _compose(start[3:]).digest == spec.digest
+
+
+def _compose(words: list[str]) -> Specification:
+    plugins.register()
+    with initialize_config_module("ddobench.conf", version_base="1.3"):
+        cfg = compose("run", overrides=words, return_hydra_config=True)
+    return specify(cfg, cfg.hydra.runtime.choices)
+
+
+def test_an_address_is_safe_in_a_link() -> None:
+    assert address_of({"digest": 'a/b"<&', "seed": 3}) == "run=a%2Fb%22%3C%26/3"
+
+
+def test_equal_graphs_are_stored_once_and_edges_can_be_read_back(tmp_path: Path) -> None:
+    for seed, edges in enumerate([[[0, 1], [3, 2]], [[2, 3], [1, 0]], [[0, 3]]]):
+        store_graph(tmp_path, seed, edges)
+    stored = ReportData.read(tmp_path)
+    graphs, graph_of = collect_graphs(stored, stored.runs)
+    assert graph_of == [0, 0, 1]
+    codes = np.cumsum(graphs[0]["edges"])
+    assert [(code // 4, code % 4) for code in codes] == [(0, 1), (2, 3)]
+    assert encode_edges([], 4) == []
+
+
+def test_a_file_that_vanished_or_holds_nonsense_costs_only_its_own_graph(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "ddobench")
+    gone = store_graph(tmp_path, 0, [[0, 1]])
+    torn = store_graph(tmp_path, 1, [[0, 1]])
+    store_graph(tmp_path, 2, "nonsense")
+    store_graph(tmp_path, 3, [[0, 1]])
+    stored = ReportData.read(tmp_path)
+    gone.unlink()
+    torn.write_bytes(torn.read_bytes()[:50])
+    graphs, graph_of = collect_graphs(stored, stored.runs)
+    assert graph_of == [None, None, None, 0]
+    assert graphs[0]["count"] == 1
+    assert "seed-00001" in caplog.text
+    assert "seed-00002" in caplog.text
+
+
+def test_no_file_is_opened_for_a_method_without_a_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows: list[Row] = [row | {"path": "nowhere"} for row in sweep(seeds=2)]
+    rows += [run_row("fgm", 50, seed, path=f"{seed}", graph="stein") for seed in range(5)]
+    stored = evidence_of(rows)
+    looked: list[str] = []
+
+    def look(_: ReportData, path: str) -> dict[str, Any]:
+        looked.append(path)
+        return {"loss": 1.0}
+
+    monkeypatch.setattr(ReportData, "diagnostics", look)
+    collect_graphs(stored, stored.runs)
+    assert looked == ["0"]  # which tells that this configuration has no edges
+
+
+def test_graphs_beyond_what_the_page_can_hold_keep_their_numbers(tmp_path: Path) -> None:
+    store_graph(tmp_path, 0, [[0, 1], [1, 2]])
+    store_graph(tmp_path, 1, [[0, 1], [1, 3]])
+    stored = ReportData.read(tmp_path)
+    graphs, _ = collect_graphs(stored, stored.runs, most=3)
+    assert [graph["edges"] is None for graph in graphs] == [False, True]
+    assert [graph["count"] for graph in graphs] == [2, 2]

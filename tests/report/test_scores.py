@@ -1,0 +1,53 @@
+"""Promises of the score table beyond the headline."""
+
+import numpy as np
+import pytest
+
+from ddobench.report.tables.formats import SCORE_HEADER, format_scores
+from ddobench.stats.samples import interquartile_mean, mean_interval, t_interval
+from tests.support.pages import DASH
+from tests.support.synthetic_runs import climb, curve_of, data_with, evidence_of
+
+ROWS = [climb(seed=s, final_model=float(s * s), final_oracle=5.0 + s) for s in range(5)]
+
+
+def test_the_value_has_every_estimate_that_the_regret_has() -> None:
+    (row,) = evidence_of(ROWS).scores.to_dict("records")
+    values = [float(s * s) for s in range(5)]
+    assert row["value_mean"] == 6.0
+    assert (row["value_low"], row["value_high"]) == (
+        mean_interval(values).low, mean_interval(values).high,
+    )  # fmt: skip
+    assert row["value_t_low"] == t_interval(values).low
+    assert row["value_iqm"] == interquartile_mean(values)
+    assert row["value_iqm_low"] <= row["value_iqm"] <= row["value_iqm_high"]
+    names = [str(name) for name in row]
+    value, regret = (
+        {name.removeprefix(score) for name in names if name.startswith(score)}
+        for score in ("value_", "regret_")
+    )
+    assert value == regret - {"unit"}
+
+
+def test_what_an_oracle_would_pick_is_told_for_the_last_and_the_best_iteration() -> None:
+    (row,) = evidence_of(ROWS).scores.to_dict("records")
+    assert row["oracle_final_mean"] == pytest.approx(7.0)
+    assert row["oracle_best_mean"] == pytest.approx(3.0)
+    assert row["oracle_final_low"] < 7.0 < row["oracle_final_high"]
+
+
+def test_the_percentiles_are_those_of_the_last_iteration() -> None:
+    curves = [curve_of(row).assign(median=lambda c: c["iteration"] + 0.5, best=9.0)
+              for row in ROWS]  # fmt: skip
+    curves = [curve.sample(frac=1, random_state=0) for curve in curves]  # in any order
+    (row,) = data_with(ROWS, curves).scores.to_dict("records")
+    assert row["p50_mean"] == 5.5
+    assert row["p100_mean"] == 9.0
+
+
+def test_curves_without_percentiles_leave_them_empty() -> None:
+    (row,) = data_with(ROWS, [curve_of(row) for row in ROWS]).scores.to_dict("records")
+    assert np.isnan([row["p50_mean"], row["p100_mean"]]).all()
+    (line,) = format_scores(evidence_of(ROWS).scores)
+    assert len(line) == len(SCORE_HEADER)
+    assert line[SCORE_HEADER.index("median design")] == DASH

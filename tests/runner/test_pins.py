@@ -1,0 +1,60 @@
+"""The identity of every configuration, pinned: digests, and the first numbers that tasks draw.
+
+A change here retires stored runs or draws other data. If that is meant, bump the `version` of what
+changed and write the pins again: python -m tests.runner.test_pins
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ddobench.runner.spec import digest
+from tests.support.catalogue import METHODS, TASKS, problem, specification
+
+PINS = Path(__file__).with_name("pins.json")
+
+
+def first_draws(task: str) -> dict[str, list[float]]:
+    """Return the first numbers of the table of seed 0."""
+    data = problem(task, (0, 1)).data
+    return {"x": data.x[0, 0, :3].tolist(), "y": data.y[0, :3].tolist()}
+
+
+def pins() -> dict[str, Any]:
+    """Return what is pinned, as it is now."""
+    return {
+        "methods": {name: specification("chain", name).digest for name in METHODS},
+        "tasks": {
+            name: {
+                "digest": digest({"task": specification(name, "naive").config["task"]}),
+                **first_draws(name),
+            }
+            for name in TASKS
+        },
+    }
+
+
+def test_everything_is_pinned() -> None:
+    pinned = json.loads(PINS.read_text())
+    assert sorted(pinned["methods"]) == sorted(METHODS)
+    assert sorted(pinned["tasks"]) == sorted(TASKS)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_method_keeps_its_digest(method: str) -> None:
+    assert specification("chain", method).digest == json.loads(PINS.read_text())["methods"][method]
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_task_keeps_its_digest_and_its_data(task: str) -> None:
+    pinned = json.loads(PINS.read_text())["tasks"][task]
+    assert digest({"task": specification(task, "naive").config["task"]}) == pinned["digest"]
+    drawn = first_draws(task)
+    assert drawn["x"] == pytest.approx(pinned["x"], rel=1e-9)
+    assert drawn["y"] == pytest.approx(pinned["y"], rel=1e-9)
+
+
+if __name__ == "__main__":
+    PINS.write_text(json.dumps(pins(), indent=2) + "\n")

@@ -1,0 +1,58 @@
+"""Promises of what a record says about its origin."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from ddobench.runner import provenance
+
+
+@pytest.fixture(autouse=True)
+def forget() -> Iterator[None]:
+    """Ask anew in every test, and afterwards."""
+    for answer in (provenance.describe_machine, provenance.command_line):
+        answer.cache_clear()
+    yield
+    for answer in (provenance.describe_machine, provenance.command_line):
+        answer.cache_clear()
+
+
+def test_a_machine_is_described_in_plain_words() -> None:
+    found = provenance.describe_machine()
+    assert json.loads(json.dumps(found)) == found
+    assert found["packages"].keys() == set(provenance.PACKAGES)
+    assert found["packages"]["torch"][0].isdigit()
+    assert found["python"].startswith("3.")
+    assert found["threads"] >= 1
+    assert isinstance(found["dirty"], bool)
+
+
+def test_a_package_that_is_not_there_is_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(provenance, "PACKAGES", ("no-such-package",))
+    found = provenance.describe_machine()
+    assert found["packages"] == {"no-such-package": "not installed"}
+
+
+@pytest.mark.parametrize("error", [FileNotFoundError(), subprocess.CalledProcessError(128, "git")])
+def test_a_tree_without_git_has_no_revision(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("ddobench.runner.provenance.subprocess.run", fail)
+    found = provenance.describe_machine()
+    assert (found["revision"], found["dirty"]) == ("", False)
+
+
+def test_the_command_is_the_one_that_was_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DDOBENCH_COMMAND", "python -m ddobench d=4")
+    assert provenance.command_line() == "python -m ddobench d=4"
+
+
+def test_without_a_command_line_it_is_that_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DDOBENCH_COMMAND", raising=False)
+    monkeypatch.setattr("sys.argv", ["notebook.py", "x"])
+    assert provenance.command_line() == "notebook.py x"

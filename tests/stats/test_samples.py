@@ -1,0 +1,193 @@
+"""Promises of the statistics, checked by hand and against scipy."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from ddobench.stats.samples import (
+    FEW,
+    Interval,
+    fair_interval,
+    holm,
+    interquartile_mean,
+    mean_interval,
+    mean_intervals,
+    paired_difference,
+    signed_rank_p,
+    smallest_p,
+    t_band,
+    t_interval,
+)
+
+SKEWED = np.random.default_rng(3).exponential(size=50)
+
+
+def test_the_bootstrap_interval_is_scipys_bca_interval() -> None:
+    expected = stats.bootstrap(
+        (SKEWED,), np.mean, n_resamples=999, method="BCa", rng=np.random.default_rng(7)
+    ).confidence_interval
+    found = mean_interval(SKEWED, resamples=999, seed=7)
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), rel=1e-12)
+    assert found.kind == "bca"
+
+
+def test_many_samples_have_the_intervals_that_each_has_alone() -> None:
+    samples = [SKEWED, SKEWED[:7], -SKEWED, SKEWED[:1], SKEWED[7:14], np.full(2, 2.0)]
+    together = mean_intervals(samples)
+    for sample, found in zip(samples, together, strict=True):
+        alone = mean_interval(sample)
+        assert found.kind == alone.kind
+        assert (found.low, found.high) == pytest.approx((alone.low, alone.high), nan_ok=True)
+
+
+def test_the_bootstrap_interval_is_the_same_every_time() -> None:
+    assert mean_interval(SKEWED) == mean_interval(SKEWED)
+    assert mean_interval(SKEWED) != mean_interval(SKEWED, seed=1)
+
+
+def test_the_bootstrap_leaves_the_global_generator_alone() -> None:
+    before = str(np.random.get_state())  # noqa: NPY002 - the one to be left alone
+    mean_interval(SKEWED)
+    assert str(np.random.get_state()) == before  # noqa: NPY002
+
+
+def test_the_intervals_cover_the_true_mean_about_as_often_as_they_say() -> None:
+    rng = np.random.default_rng(0)
+    samples = rng.normal(size=(400, 30))
+    for interval in (t_interval, lambda sample: mean_interval(sample, resamples=499)):
+        hits = sum((found := interval(s)).low <= 0 <= found.high for s in samples)
+        assert 0.90 <= hits / len(samples) <= 0.98
+
+
+def test_more_confidence_means_a_wider_interval() -> None:
+    narrow, wide = mean_interval(SKEWED, confidence=0.5), mean_interval(SKEWED, confidence=0.99)
+    assert wide.low < narrow.low < SKEWED.mean() < narrow.high < wide.high
+
+
+@pytest.mark.parametrize("interval", [mean_interval, t_interval])
+def test_a_sample_without_spread_has_an_interval_of_zero_width(interval: type) -> None:
+    assert interval([0.0] * 50) == Interval(0.0, 0.0, "equal")
+    rounded = interval([1.0, 1.0 + 2e-16, 1.0])
+    assert rounded.kind == "equal"
+    assert rounded.low == rounded.high == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("interval", [mean_interval, t_interval])
+def test_a_single_value_has_no_interval(interval: type) -> None:
+    found = interval([2.5])
+    assert found.kind == "none"
+    assert np.isnan([found.low, found.high]).all()
+
+
+def test_one_seed_that_differs_still_gives_a_finite_interval() -> None:
+    found = mean_interval([0.0] * 49 + [2.0])
+    assert 0.0 <= found.low < found.high < 2.0
+
+
+def test_an_undefined_bca_correction_falls_back_to_percentiles_and_says_so() -> None:
+    # Three resamples that all lie above the mean leave the correction undefined.
+    found = mean_interval([0.0] * 199 + [1.0], resamples=3, seed=4)
+    assert found.kind == "percentile"
+    assert np.isfinite([found.low, found.high]).all()
+
+
+def test_students_interval_of_three_values_by_hand() -> None:
+    # Mean 2, standard error 1/sqrt(3), quantile 4.30265273 at two degrees of freedom.
+    found = t_interval([1.0, 2.0, 3.0])
+    half = 4.30265273 / np.sqrt(3)
+    assert (found.low, found.high) == pytest.approx((2 - half, 2 + half), rel=1e-6)
+    assert found.kind == "t"
+
+
+def test_the_interquartile_mean_cuts_a_quarter_off_each_end() -> None:
+    assert interquartile_mean([100.0, 2.0, 1.0, 3.0, 4.0, -50.0, 5.0, 6.0]) == 3.5
+    assert interquartile_mean([1.0, 2.0, 6.0]) == 3.0
+
+
+@pytest.mark.parametrize("function", [mean_interval, t_interval, interquartile_mean])
+def test_missing_values_are_refused_instead_of_averaged_over(function: type) -> None:
+    with pytest.raises(ValueError, match="must be finite, got 1 of 3"):
+        function([1.0, np.nan, 2.0])
+    with pytest.raises(ValueError, match="non-empty row"):
+        function([])
+    with pytest.raises(ValueError, match=r"got shape \(2, 2\)"):
+        function([[1.0, 2.0], [3.0, 4.0]])
+
+
+def test_a_band_is_students_interval_of_every_column() -> None:
+    table = SKEWED.reshape(10, 5)
+    low, high = t_band(table)
+    for column, bounds in zip(table.T, zip(low, high, strict=True), strict=True):
+        found = t_interval(column)
+        assert bounds == pytest.approx((found.low, found.high))
+
+
+def test_a_band_breaks_where_a_seed_is_missing_and_one_seed_has_none() -> None:
+    low, high = t_band([[1.0, 2.0], [3.0, np.nan]])
+    assert np.isfinite([low[0], high[0]]).all()
+    assert np.isnan([low[1], high[1]]).all()
+    assert np.isnan(t_band([[1.0, 2.0]])).all()
+    with pytest.raises(ValueError, match="a row per seed"):
+        t_band([1.0, 2.0])
+
+
+def test_few_values_are_judged_by_students_interval_and_more_by_the_bootstrap() -> None:
+    assert fair_interval(SKEWED[: FEW - 1]) == t_interval(SKEWED[: FEW - 1])
+    assert fair_interval(SKEWED[:FEW]) == mean_interval(SKEWED[:FEW])
+
+
+@pytest.mark.parametrize("values", [[0.0, 1.0, -2.0, 3.0], [1.0, 1.0, -2.0, 5.0], SKEWED - 1.0])
+def test_the_signed_rank_test_is_scipys_with_ties_zeros_and_many_values(
+    values: list[float],
+) -> None:
+    assert signed_rank_p(values) == pytest.approx(stats.wilcoxon(values).pvalue, rel=1e-12)
+
+
+def test_a_paired_difference_by_hand() -> None:
+    # Differences 1, 2, 3, 4, -5: negative rank sum 5 of 15. Of the 32 signings, 10 have a rank sum
+    # of at most 5 (1, 1, 1, 2, 2, 3 subsets for sums 0 to 5), so p = 20/32.
+    found = paired_difference([2.0, 4.0, 6.0, 8.0, 0.0], [1.0, 2.0, 3.0, 4.0, 5.0])
+    assert found.pairs == 5
+    assert found.mean == pytest.approx(1.0)
+    assert found.improvement == pytest.approx(0.8)
+    assert found.p == pytest.approx(20 / 32)
+    assert found.interval == mean_interval([1.0, 2.0, 3.0, 4.0, -5.0])
+    assert found.student == t_interval([1.0, 2.0, 3.0, 4.0, -5.0])
+
+
+def test_pairs_take_the_luck_of_a_seed_out() -> None:
+    luck = 10 * SKEWED
+    found = paired_difference(luck + 1, luck)
+    assert (found.mean, found.improvement) == pytest.approx((1.0, 1.0))
+    assert found.interval.high - found.interval.low < 1e-9
+
+
+def test_equal_pairs_count_half_and_show_nothing() -> None:
+    same = paired_difference([1.0, 2.0], [1.0, 2.0])
+    assert (same.mean, same.p, same.improvement) == (0.0, 1.0, 0.5)
+    assert paired_difference([1.0, 3.0], [1.0, 2.0]).improvement == 0.75
+
+
+def test_a_single_pair_has_a_difference_but_neither_interval_nor_significance() -> None:
+    found = paired_difference([3.0], [1.0])
+    assert (found.mean, found.p, found.interval.kind) == (2.0, 1.0, "none")
+
+
+def test_five_pairs_cannot_be_significant_however_clear() -> None:
+    assert signed_rank_p([1.0, 2.0, 3.0, 4.0, 5.0]) == smallest_p(5) == 0.0625
+    assert smallest_p(6) < 0.05
+    assert smallest_p(1) == 1.0
+
+
+def test_holm_by_hand() -> None:
+    # Sorted .01, .02, .03, .04 times 4, 3, 2, 1, never falling.
+    assert holm([0.04, 0.01, 0.03, 0.02]) == pytest.approx([0.06, 0.04, 0.06, 0.06])
+    assert holm([0.5, 0.9]) == pytest.approx([1.0, 1.0])
+    assert holm([0.03]) == pytest.approx([0.03])
+
+
+def test_unpaired_samples_are_refused() -> None:
+    with pytest.raises(ValueError, match="of one size, got 2 and 3"):
+        paired_difference([1.0, 2.0], [1.0, 2.0, 3.0])
+    with pytest.raises(ValueError, match="must be finite"):
+        paired_difference([1.0, np.nan], [1.0, 2.0])

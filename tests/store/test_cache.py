@@ -1,0 +1,74 @@
+"""What is kept between runs, and what is not."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ddobench.store.cache import ArrayCache, Arrays
+
+KEY = {"steps": 10, "rate": 0.1}
+ARRAYS: Arrays = {"weights": np.arange(6, dtype=np.float32).reshape(2, 3), "losses": np.ones(4)}
+
+
+def files(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def test_what_is_kept_comes_back_bit_by_bit(tmp_path: Path) -> None:
+    ArrayCache(tmp_path, "task").put("vae", KEY, 3, ARRAYS)
+    found = ArrayCache(tmp_path, "task").get("vae", dict(reversed(KEY.items())), 3)
+    assert found is not None
+    assert found.keys() == ARRAYS.keys()
+    for name, array in ARRAYS.items():
+        assert found[name].dtype == array.dtype
+        np.testing.assert_array_equal(found[name], array)
+
+
+@pytest.mark.parametrize(
+    ("task", "kind", "key", "seed"),
+    [
+        ("other", "vae", KEY, 3),
+        ("task", "flow", KEY, 3),
+        ("task", "vae", {**KEY, "steps": 11}, 3),
+        ("task", "vae", KEY, 4),
+    ],
+)
+def test_nothing_else_comes_back(
+    tmp_path: Path, task: str, kind: str, key: dict[str, float], seed: int
+) -> None:
+    ArrayCache(tmp_path, "task").put("vae", KEY, 3, ARRAYS)
+    assert ArrayCache(tmp_path, task).get(kind, key, seed) is None
+
+
+def test_without_a_folder_nothing_is_kept() -> None:
+    cache = ArrayCache()
+    cache.put("vae", KEY, 3, ARRAYS)
+    assert cache.get("vae", KEY, 3) is None
+
+
+def test_files_are_whole_and_have_no_leftovers(tmp_path: Path) -> None:
+    cache = ArrayCache(tmp_path, "task")
+    cache.put("vae", KEY, 3, ARRAYS)
+    cache.put("vae", KEY, 3, ARRAYS)
+    assert [path.name for path in files(tmp_path)] == ["seed-00003.npz"]
+
+
+def test_a_file_that_cannot_be_read_is_named_and_as_good_as_none(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    cache = ArrayCache(tmp_path, "task")
+    cache.put("vae", KEY, 3, ARRAYS)
+    (path,) = files(tmp_path)
+    for damage in (path.read_bytes()[:40], b"", b"no archive"):
+        path.write_bytes(damage)
+        caplog.clear()
+        assert cache.get("vae", KEY, 3) is None
+        assert f"{path} cannot be read and is made anew" in caplog.text
+
+
+def test_nothing_that_needs_pickle_is_kept(tmp_path: Path) -> None:
+    cache = ArrayCache(tmp_path, "task")
+    with pytest.raises(ValueError, match="Object arrays cannot be saved"):
+        cache.put("vae", KEY, 3, {"thing": np.array([{}], dtype=object)})
+    assert files(tmp_path) == []

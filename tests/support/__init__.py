@@ -1,0 +1,1 @@
+"""What tests share: small tasks and methods, synthetic runs, processes, a browser."""

@@ -1,0 +1,71 @@
+"""Every registered task and method, composed small: the conformance tests run over all of them."""
+
+from functools import cache
+
+from hydra import compose, initialize_config_module
+
+from ddobench import registry
+from ddobench.cli import hydra_hooks as plugins
+from ddobench.contracts import Method, Problem, Task
+from ddobench.runner.spec import Specification, specify
+
+TASKS = [entry.name for entry in registry.entries("task")]
+METHODS = [entry.name for entry in registry.entries("method")]
+SMALL_D = {"toy3d": 3}  # the only task with a dimension of its own
+ROWS = 60
+
+
+@cache
+def specification(task: str, method: str) -> Specification:
+    """Return a task with few rows and a method with a tiny budget."""
+    plugins.register()
+    overrides = [f"task={task}", f"method={method}", "budget=tiny", "device=cpu", f"n={ROWS}"]
+    with initialize_config_module(config_module="ddobench.conf", version_base="1.3"):
+        cfg = compose(
+            "run",
+            overrides=[*overrides, f"d={SMALL_D.get(task, 7)}"],
+            return_hydra_config=True,
+        )
+    return specify(cfg, cfg.hydra.runtime.choices)
+
+
+def build(task: str, method: str) -> tuple[Task, Method]:
+    """Build a fresh pair."""
+    return specification(task, method).build()
+
+
+@cache
+def problem(task: str, seeds: tuple[int, ...]) -> Problem:
+    """Return the small instances of some seeds."""
+    return build(task, "naive")[0].problem(seeds)
+
+
+def accepts(task: str, method: str) -> bool:
+    """Tell whether the method takes on the task, as it is composed elsewhere.
+
+    What a method declines depends on the data, not on the task it was composed with: one
+    configuration of each method and of each task decide all pairs, as composing every pair would
+    take seconds in every process that collects the tests. `test_catalogue` composes them all.
+    """
+    return _declines(_anywhere(method), task) is None
+
+
+def refusal(task: str, method: str) -> str | None:
+    """Return why the method does not take on the task it is composed with, None if it does."""
+    return _declines(build(task, method)[1], task)
+
+
+@cache
+def _anywhere(method: str) -> Method:
+    """Return a method, whatever the task."""
+    return build(TASKS[0], method)[1]
+
+
+def _declines(built: Method, task: str) -> str | None:
+    drawn = problem(task, (0, 1))
+    return built.declines(drawn.visible_to(built.privileges(drawn.data.space)))
+
+
+_ACCEPTED = {(task, method): accepts(task, method) for task in TASKS for method in METHODS}
+PAIRS = [pair for pair, accepted in _ACCEPTED.items() if accepted]
+REFUSED = [pair for pair, accepted in _ACCEPTED.items() if not accepted]

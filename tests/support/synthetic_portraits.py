@@ -1,0 +1,34 @@
+"""Portraits of tasks made by hand, for the tests of the pictures of graphs."""
+
+import numpy as np
+
+from ddobench.graphs import Graph
+from ddobench.store.records import Portrait
+
+Edges = list[tuple[int, int]]
+
+
+def chain(d: int) -> Edges:
+    """Return the edges of a chain of triangles."""
+    return list(Graph.from_cliques(d, [(i, i + 1, i + 2) for i in range(0, d - 2, 2)]).edges)
+
+
+def portrait(
+    d: int = 7, task: str = "chain", variant: str = "", n: int = 100, edges: Edges | None = None
+) -> Portrait:
+    """Return the portrait of a task with normal designs behind a map."""
+    hidden = np.random.default_rng(0).normal(size=(n, 3))
+    return Portrait(
+        task=task,
+        task_variant=variant,
+        d=d,
+        n=n,
+        seed=0,
+        title=f"Bumps, d={d}",
+        formula="f(x) = Σ_C w_C, x ∈ R^7",
+        text="One bump per clique.",
+        edges=chain(d) if edges is None else edges,
+        observed=np.logaddexp(0, hidden).tolist(),
+        hidden=hidden.tolist(),
+        y=hidden.sum(axis=1).tolist(),
+    )

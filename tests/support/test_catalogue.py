@@ -1,0 +1,19 @@
+"""The catalogue of the conformance tests: nobody is left out, and the sorting is right."""
+
+import pytest
+
+from ddobench import registry
+from tests.support.catalogue import METHODS, PAIRS, REFUSED, TASKS, refusal
+
+
+def test_every_registered_task_meets_every_registered_method_once() -> None:
+    tasks = [entry.name for entry in registry.entries("task")]
+    methods = [entry.name for entry in registry.entries("method")]
+    assert sorted(PAIRS + REFUSED) == sorted((task, method) for task in tasks for method in methods)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_pair_composed_as_a_whole_agrees_with_the_shortcut(task: str) -> None:
+    taken = [method for method in METHODS if refusal(task, method) is None]
+    assert taken == [method for other, method in PAIRS if other == task]
+    assert taken
