@@ -18,24 +18,36 @@ Spawn = Callable[..., "subprocess.Popen[str]"]
 @contextmanager
 def nursery() -> Iterator[Spawn]:
     """Give a function that starts `python` with some words; end what it started afterwards."""
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in the background of a shell; inherited
-        signal.signal(signal.SIGINT, signal.default_int_handler)
     with ExitStack() as started:
 
         def spawn(*words: str) -> "subprocess.Popen[str]":
-            process = started.enter_context(  # which closes its pipes and waits for its end
-                subprocess.Popen(
+            with interruptible():
+                process = subprocess.Popen(
                     [sys.executable, *words],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
                     text=True,
                 )
-            )
+            started.enter_context(process)  # which closes its pipes and waits for its end
             started.callback(process.kill)  # before that
             return process
 
         yield spawn
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Let processes that are started here heed Ctrl-C.
+
+    A shell starts what it runs in the background with its ears closed to it, and processes inherit
+    that.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def wait_until(happened: Callable[[], bool], process: "subprocess.Popen[str]") -> None:

@@ -2,12 +2,13 @@
 
 import gc
 import os
+import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.support.processes import nursery, wait_until
+from tests.support.processes import PATIENCE, nursery, wait_until
 
 
 def give_up(started: "list[subprocess.Popen[str]]") -> None:
@@ -35,6 +36,20 @@ def test_a_process_that_ended_is_let_go() -> None:
         process = spawn("-c", "print('done')")
         assert process.communicate()[0].split() == ["done"]
     assert process.returncode == 0
+
+
+def test_a_process_can_be_interrupted_even_if_the_tests_run_in_the_background() -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with nursery() as spawn:
+            process = spawn("-c", "import time; print('up', flush=True); time.sleep(1000)")
+            assert process.stdout is not None
+            assert process.stdout.readline() == "up\n"
+            process.send_signal(signal.SIGINT)
+            assert "KeyboardInterrupt" in process.communicate(timeout=PATIENCE)[1]
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_waiting_ends_when_it_happened(tmp_path: Path) -> None:
