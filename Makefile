@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 DEMO := results/demo
 PUBLISHED := regret signs peak known_graph chains_small controls confidence supplement mixture
 
-.PHONY: help setup demo test lint smoke paper bench clean
+.PHONY: help setup demo test quick lint smoke paper bench clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -30,6 +30,10 @@ demo: setup ## a small sweep of everything that exists, and its report
 
 test: setup ## the whole suite
 	$(BIN)/python -m pytest -q -n 2
+
+quick: setup ## the tests that are not marked slow, within a minute on two idle cores
+	@echo "make quick: the tests that are not marked slow; make test runs them all"
+	$(BIN)/python -m pytest -q -n 2 -m "not slow"
 
 lint: setup ## ruff and mypy
 	$(BIN)/ruff check .

@@ -26,6 +26,18 @@ settings.register_profile("ddobench", deadline=None, derandomize=True, database=
 settings.load_profile("ddobench")
 
 
+QUICK_TASKS = ("quadratic", "toy3d")  # one of bits and one of numbers, both small
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let the conformance tests of most tasks count as slow: together they take long."""
+    for item in items:
+        if item.path.name == "test_conformance.py" and isinstance(item, pytest.Function):
+            task = item.callspec.params.get("task") if hasattr(item, "callspec") else None
+            if task is not None and task not in QUICK_TASKS:
+                item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(autouse=True)
 def restore_log() -> Iterator[None]:
     """Undo what the command line does to our log, so that no test depends on another."""

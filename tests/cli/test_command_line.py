@@ -119,6 +119,7 @@ def finish(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
     return process.returncode, out, err
 
 
+@pytest.mark.slow
 def test_the_promised_line_works_as_written(spawn: Spawn, tmp_path: Path) -> None:
     python, *line = shlex.split("python -m ddobench method=fgm task=chain d=41 -m seed=0-49")
     assert [python, *line[:2]] == ["python", "-m", "ddobench"]
@@ -134,6 +135,7 @@ def test_the_promised_line_works_as_written(spawn: Spawn, tmp_path: Path) -> Non
     assert (runs["regret_final"] >= 0).all()
 
 
+@pytest.mark.slow
 def test_a_long_sweep_solves_the_toy_exactly(spawn: Spawn, tmp_path: Path) -> None:
     words = shlex.split("method=fgm task=quadratic d=20 -m seed=0-49")
     code, out, err = finish(spawn(*words, f"results_dir={tmp_path}"))
@@ -386,6 +388,7 @@ def stored_files(folder: Path) -> list[Path]:
     return list(folder.rglob("seed-*.parquet"))
 
 
+@pytest.mark.slow
 def test_a_killed_sweep_continues_where_it_was(spawn: Spawn, plugin: Path, tmp_path: Path) -> None:
     results, gate = tmp_path / "runs", tmp_path / "gate"
     words = [
@@ -406,6 +409,7 @@ def test_a_killed_sweep_continues_where_it_was(spawn: Spawn, plugin: Path, tmp_p
     assert all(path.stat().st_mtime_ns == written for path, written in before.items())
 
 
+@pytest.mark.slow
 def test_an_interrupted_sweep_ends_cleanly_and_says_how_to_go_on(
     spawn: Spawn, plugin: Path, tmp_path: Path
 ) -> None:
@@ -424,6 +428,7 @@ def test_an_interrupted_sweep_ends_cleanly_and_says_how_to_go_on(
     assert not list(results.rglob("*.tmp"))
 
 
+@pytest.mark.slow
 def test_the_stock_joblib_launcher_gives_the_same_results(ddobench: Caller) -> None:
     pytest.importorskip("joblib", reason="the joblib extra is not installed")
     code, _, err = ddobench(

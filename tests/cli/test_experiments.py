@@ -87,6 +87,7 @@ def test_known_graph_sets_true_cliques_against_an_ordinary_network(plan: Plan) -
     ]
 
 
+@pytest.mark.slow
 def test_controls_change_one_thing_at_a_time(plan: Plan) -> None:
     lines = plan("controls", "n=2000")
     assert len(lines) == len(set(lines)) == 17
@@ -106,6 +107,7 @@ def test_confidence_changes_nothing_but_the_level_of_the_test(plan: Plan) -> Non
     ]
 
 
+@pytest.mark.slow
 def test_mixture_sets_the_main_methods_against_each_other_on_two_clusters(plan: Plan) -> None:
     assert plan("mixture") == [
         f"{method} on mixture d={d} n=2000: 3 of 3 seeds to run"

@@ -279,6 +279,7 @@ def test_the_exit_code_tells_a_change_only_if_asked(
     assert "6 of the 6 runs that both have changed" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_command_line_prints_aligned_text_and_writes_files(old: Path, tmp_path: Path) -> None:
     store_records(
         tmp_path / "new",

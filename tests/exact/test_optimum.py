@@ -131,6 +131,7 @@ def test_nothing_on_a_fine_grid_is_higher_and_something_is_almost_as_high(
     assert peak.value <= highest + d * half**2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", ["chain", "path", "ring", "tree", "random"])
 def test_many_ascents_reach_the_peak_of_a_middling_function(name: str, seed: int) -> None:
@@ -138,6 +139,7 @@ def test_many_ascents_reach_the_peak_of_a_middling_function(name: str, seed: int
     assert max(climbs(f, 60, seed)) == pytest.approx(find_peak(f).value, rel=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "size", "overlap", "d"), LARGE)
 def test_no_ascent_of_a_large_function_passes_the_peak(
     name: str, size: int | None, overlap: int | None, d: int

@@ -70,6 +70,7 @@ def test_without_interactions_an_edge_is_found_as_often_as_the_level_says(alpha:
     assert density(found) == pytest.approx(alpha, rel=0.25)
 
 
+@pytest.mark.slow
 def test_power_grows_with_the_rows_as_the_prototype_found() -> None:
     seeds = range(6)
     rates = []

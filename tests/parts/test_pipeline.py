@@ -59,6 +59,7 @@ def test_every_stage_of_the_paper_and_every_control_is_there() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("latent", "axes", "graph"), COMBINATIONS)
 def test_any_combination_of_stages_runs_and_tells_what_it_is(
     latent: str, axes: str, graph: str
@@ -179,6 +180,7 @@ def test_a_repeated_latent_is_recalled_with_the_same_result(tmp_path: Path) -> N
         assert_same(record, shared[seed])
 
 
+@pytest.mark.slow
 def test_the_known_graph_beats_an_ordinary_network_where_it_matters() -> None:
     seeds = (0, 1)
     wanted = (

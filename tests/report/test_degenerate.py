@@ -88,7 +88,8 @@ def draw_and_check(stored: ReportData, caplog: pytest.LogCaptureFixture) -> set[
     return drawn
 
 
-@pytest.mark.parametrize("value", [0.0, 3.0, -2.0, -200.0, 1e-9])
+@pytest.mark.slow
+@pytest.mark.parametrize("value", [0.0, -2.0, -200.0, 1e-9])
 def test_every_figure_can_be_drawn_of_values_that_are_all_the_same(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, value: float
 ) -> None:
@@ -98,6 +99,7 @@ def test_every_figure_can_be_drawn_of_values_that_are_all_the_same(
     assert rest == {"regret_by_rows"} | NEED_MORE
 
 
+@pytest.mark.slow
 def test_every_figure_can_be_drawn_of_a_single_seed_and_size(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -107,8 +109,8 @@ def test_every_figure_can_be_drawn_of_a_single_seed_and_size(
     assert rest == {"regret_by_rows"} | NEED_MORE | NEED_TWO
 
 
-@pytest.mark.parametrize("seconds", [0.0, 0.01, 0.1, 0.3, 1.0, 10.0, 100.0, 1e3])
-@pytest.mark.parametrize("bits", [0, 1, 2])
+@pytest.mark.parametrize("seconds", [0.0, 0.01, 0.1, 1.0, 2.5, 100.0])
+@pytest.mark.parametrize("bits", [0, 1])
 def test_equal_times_are_drawn_in_the_middle_of_the_same_range(seconds: float, bits: int) -> None:
     other = seconds
     for _ in range(bits):

@@ -22,6 +22,8 @@ from tests.support.chromium import PATIENCE_OF_A_PAGE, find_chromium, is_require
 from tests.support.synthetic_runs import Row, failed_row, run_row
 from tests.support.synthetic_stores import PROVENANCE, place_of
 
+pytestmark = pytest.mark.slow  # a real browser
+
 HOSTILE = "</script><script>window.broken = 1</script><img src=x onerror='window.broken = 2'>"
 EDGES = [(0, 1), (1, 2), (2, 3)]
 PHONE = {"width": 390, "height": 844}

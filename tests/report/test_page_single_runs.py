@@ -114,6 +114,7 @@ def test_too_many_runs_keep_the_first_seeds_of_all_and_name_the_rest() -> None:
     assert gather_single_runs(stored).left_out == []
 
 
+@pytest.mark.slow
 def test_ten_thousand_runs_with_curves_stay_small_and_quick() -> None:
     rows = sweep(seeds=1250, methods=["a", "b", "fgm", "naive"], dimensions=[10, 20])
     rng = np.random.default_rng(0)

@@ -188,6 +188,7 @@ def test_a_formula_is_set_with_indices_and_exponents_and_stays_text() -> None:
     assert "<script" not in set_formula(SCRIPT)
 
 
+@pytest.mark.slow
 def test_the_page_shows_the_pictures_and_words_of_a_task(tmp_path: Path) -> None:
     shown = Portrait(**{**vars(portrait(7)), "title": SCRIPT, "formula": SCRIPT, "text": SCRIPT})
     variant = portrait(9, variant="noise=1.0")

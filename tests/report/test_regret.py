@@ -75,6 +75,7 @@ def test_the_axes_are_named_with_their_units_and_the_caption_counts_the_seeds() 
     assert "† knows the true graph." in figure.caption
 
 
+@pytest.mark.slow
 def test_variants_sizes_and_budgets_get_figures_of_their_own() -> None:
     rows = [
         *sweep(seeds=2),

@@ -19,6 +19,8 @@ from ddobench.report.output import rendering
 from ddobench.report.output.rendering import Rendered, render_all
 from tests.support.processes import PATIENCE
 
+pytestmark = pytest.mark.slow  # processes that import much
+
 Items = list[Figure | Absence]
 
 

@@ -36,6 +36,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Written:
     return write_report(store_rows(folder / "runs", sweep()), folder / "report")
 
 
+@pytest.mark.slow
 def test_a_report_has_every_promised_file_and_nothing_half_written(plain: Written) -> None:
     report = plain.page.parent
     names = {str(path.relative_to(report)) for path in plain.files}
@@ -55,6 +56,7 @@ def test_a_report_has_every_promised_file_and_nothing_half_written(plain: Writte
     assert (report / f"{figures[0]}.pdf").read_bytes().startswith(b"%PDF")
 
 
+@pytest.mark.slow
 def test_the_same_runs_give_the_same_bytes(plain: Written, tmp_path: Path) -> None:
     again = write_report(plain.page.parent.parent / "runs", tmp_path / "again")
     for one, other in zip(plain.files, again.files, strict=True):
@@ -85,6 +87,7 @@ def test_the_page_says_what_was_run_and_how_to_repeat_it(plain: Written) -> None
         assert text in page.text, text
 
 
+@pytest.mark.slow
 def test_markup_in_any_stored_text_stays_text(fill: Fill, tmp_path: Path) -> None:
     hostile = dict.fromkeys(
         ("task", "task_variant", "method", "method_variant", "label", "command", "color"), SCRIPT
@@ -198,6 +201,7 @@ runpy.run_module("ddobench.report", run_name="__main__")
 """
 
 
+@pytest.mark.slow
 def test_the_command_line_says_where_the_report_is_or_what_is_wrong_and_never_imports_torch(
     fill: Fill, tmp_path: Path
 ) -> None:
@@ -216,6 +220,7 @@ def test_the_command_line_says_where_the_report_is_or_what_is_wrong_and_never_im
     assert {path.name for path in tmp_path.iterdir()} == {"runs", "out"}
 
 
+@pytest.mark.slow
 def test_help_shows_the_report_and_not_the_settings_of_a_run() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "ddobench.report", "--help"], capture_output=True, text=True,

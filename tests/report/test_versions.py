@@ -17,6 +17,8 @@ from ddobench.store.records import Record
 from tests.support.processes import PATIENCE
 from tests.support.synthetic_stores import store_records
 
+pytestmark = pytest.mark.slow  # whole reports
+
 CURVES = ("value_model", "value_oracle", "survivors", "invalid", "predicted", "median", "best")
 YOUNGER = ("label", "color", "regret_unit", "graph", "latent", "axes", "command", "revision",
            "finished", "privileges", "predicted_final", "seconds_evaluate")  # fmt: skip

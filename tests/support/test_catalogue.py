@@ -12,6 +12,7 @@ def test_every_registered_task_meets_every_registered_method_once() -> None:
     assert sorted(PAIRS + REFUSED) == sorted((task, method) for task in tasks for method in methods)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", TASKS)
 def test_a_pair_composed_as_a_whole_agrees_with_the_shortcut(task: str) -> None:
     taken = [method for method in METHODS if refusal(task, method) is None]

@@ -9,6 +9,8 @@ from ddobench.tasks.rbf import RBF
 
 # d: best visible, optimum, mean of the best 128 of 1024 visible; standard deviations above the mean
 # at N = 100,000, each the mean of five instances, rounded to a tenth
+pytestmark = pytest.mark.slow  # many large instances
+
 PUBLISHED = {
     3: (9.5, 9.6, 2.0),
     7: (8.8, 9.6, 2.0),
