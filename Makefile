@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 DEMO := results/demo
 PUBLISHED := regret signs peak known_graph chains_small controls confidence supplement mixture
 
-.PHONY: help setup demo test quick lint smoke paper bench clean
+.PHONY: help setup demo test numerics quick lint smoke paper bench clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -34,6 +34,14 @@ test: setup ## the whole suite
 quick: setup ## the tests that are not marked slow, within a minute on two idle cores
 	@echo "make quick: the tests that are not marked slow; make test runs them all"
 	$(BIN)/python -m pytest -q -n 2 -m "not slow"
+
+SOME := not test_conformance or chain
+
+# One after the other, what a CPU with fewer instructions would compute, and what two threads do.
+numerics: setup ## the promises to the bit again, under other instruction sets and with two threads
+	ATEN_CPU_CAPABILITY=default $(BIN)/python -m pytest -q -n 2 -m bits -k "$(SOME)"
+	MKL_ENABLE_INSTRUCTIONS=AVX2 $(BIN)/python -m pytest -q -n 2 -m bits -k "$(SOME)"
+	OMP_NUM_THREADS=2 MKL_NUM_THREADS=2 $(BIN)/python -m pytest -q -m bits -k "$(SOME)"
 
 lint: setup ## ruff and mypy
 	$(BIN)/ruff check .

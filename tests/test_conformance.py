@@ -94,6 +94,7 @@ def test_designs_of_the_wrong_shape_are_refused(task: str) -> None:
         drawn.evaluate(drawn.data.x[0])
 
 
+@pytest.mark.bits
 @each_task
 def test_a_seeds_instance_does_not_depend_on_its_companions(task: str) -> None:
     together, alone = problem(task, (4, 9, 2)), problem(task, (9,))
@@ -118,6 +119,7 @@ def test_a_task_describes_itself(task: str) -> None:
     assert all([description.title, description.formula, description.text])
 
 
+@pytest.mark.bits
 @each_pair
 def test_a_seeds_result_does_not_depend_on_its_companions(task: str, method: str) -> None:
     if build(task, method)[1].seeds_at_once == 1:
@@ -129,6 +131,7 @@ def test_a_seeds_result_does_not_depend_on_its_companions(task: str, method: str
         (assert_same if MKL else assert_close)(among, other)
 
 
+@pytest.mark.bits
 @each_pair
 def test_a_lone_seed_takes_no_product_that_libraries_treat_differently(
     task: str, method: str, monkeypatch: pytest.MonkeyPatch

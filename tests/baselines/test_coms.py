@@ -121,6 +121,7 @@ def test_conservatism_grows_when_the_gap_exceeds_the_limit(limit: float, directi
     assert ((step.log_alpha.exp() - 0.3) * direction > 0).all()
 
 
+@pytest.mark.bits
 def test_a_seed_steps_the_same_beside_any_companions() -> None:
     x, y = make_batch()
     network, step = make_step()

@@ -48,6 +48,7 @@ def value(x: Tensor) -> Tensor:
     return 50 - (x - 2).square().sum(dim=2)
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("name", METHODS)
 def test_a_seed_does_not_depend_on_its_companions(name: str) -> None:
     few, many = run(METHODS[name](), [3, 5]), run(METHODS[name](), [1, 3, 5, 7, 8])

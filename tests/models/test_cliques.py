@@ -123,6 +123,7 @@ def test_a_complete_graph_is_an_ordinary_network() -> None:
     torch.testing.assert_close(network.passes().value(x), plain(x)[..., 0].detach())
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("rows", [5, 13])
 def test_neither_value_nor_gradient_depend_on_the_cliques_of_companions(rows: int) -> None:
     y = Streams(SEEDS, "test/y").normal(rows)

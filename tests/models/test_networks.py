@@ -98,6 +98,7 @@ def test_gradients_do_not_leak_between_seeds() -> None:
         assert not gradient[[0, 2]].any()
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("width", [8, 64, 256])
 def test_a_seed_computes_the_same_bits_beside_any_companions(width: int) -> None:
     def compute(seeds: list[int]) -> list[Tensor]:

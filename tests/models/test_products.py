@@ -42,6 +42,7 @@ def depend_on_the_stack(left: Tensor, right: Tensor) -> bool:
     return not all(torch.equal(multiply(left[s], right[s]), full[s]) for s in stacks)
 
 
+@pytest.mark.bits
 @needs_mkl
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("form", FORMS)
@@ -55,6 +56,7 @@ def test_a_seed_gets_the_same_bits_in_a_stack_of_any_size(form: str, dtype: torc
     assert dependent == []
 
 
+@pytest.mark.bits
 @pytest.mark.usefixtures("threads")
 def test_a_lone_matrix_is_multiplied_as_in_a_stack_whatever_the_library_does_with_it(
     monkeypatch: pytest.MonkeyPatch,

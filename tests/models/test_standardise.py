@@ -1,5 +1,6 @@
 """Each seed is standardised by its own table."""
 
+import pytest
 import torch
 
 from ddobench.models.standardise import Standardiser
@@ -15,6 +16,7 @@ def test_every_seed_and_column_has_mean_0_and_deviation_1() -> None:
     torch.testing.assert_close(Standardiser.of(table).undo(z), table)
 
 
+@pytest.mark.bits
 def test_a_seed_is_standardised_the_same_beside_any_companions() -> None:
     generator = torch.Generator().manual_seed(0)
     tables = torch.randn(9, 2000, 41, generator=generator, dtype=torch.float64)

@@ -55,6 +55,7 @@ def same(first: list[Tensor], second: list[Tensor]) -> bool:
     return all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("patience", [None, 2])
 def test_a_seed_does_not_depend_on_its_companions(patience: int | None) -> None:
     training = replace(QUICK, patience=patience)
@@ -67,6 +68,7 @@ def test_a_seed_does_not_depend_on_its_companions(patience: int | None) -> None:
     assert few_history.kept_step[1] == many_history.kept_step[2]
 
 
+@pytest.mark.bits
 def test_a_seed_does_not_depend_on_how_the_stack_fills_the_registers() -> None:
     training = replace(QUICK, steps=200)
     few, _ = train([3, 5], training)

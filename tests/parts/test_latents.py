@@ -41,6 +41,7 @@ def test_visible_designs_come_back(latent: Latent) -> None:
     torch.testing.assert_close(latent.decode(codes.mean), data.x, rtol=1e-8, atol=1e-8)
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("latent", [Identity(), PCA(), Scores(), Oracle()], ids=repr)
 def test_a_seeds_codes_do_not_depend_on_its_companions(latent: Latent) -> None:
     data = chain_data()

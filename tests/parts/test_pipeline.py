@@ -87,6 +87,7 @@ def test_any_combination_of_stages_runs_and_tells_what_it_is(
         assert (f"{name}={choice}" in words) == (choice != usual)
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize(
     "stages",
     [
@@ -162,6 +163,7 @@ def test_what_is_typed_wins_over_the_experiment_and_that_over_the_method() -> No
     assert typed.config["method"]["search"]["steps"] == 3
 
 
+@pytest.mark.bits
 def test_a_repeated_latent_is_recalled_with_the_same_result(tmp_path: Path) -> None:
     def stored(folder: str, method: str, seeds: tuple[int, ...]) -> dict[int, Record]:
         spec = specification(f"method={method}")

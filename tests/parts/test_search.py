@@ -101,6 +101,7 @@ def test_a_gradient_that_is_not_finite_is_noted_and_harms_no_other_design() -> N
     assert torch.equal(steps[-1].x[1, 3], start[1, 3])
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("optimiser", ["gradient", "adam"])
 def test_a_seed_climbs_the_same_beside_any_companions(optimiser: str) -> None:
     start = make_start(6)

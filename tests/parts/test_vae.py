@@ -122,6 +122,7 @@ def test_a_collapsed_posterior_is_counted_and_warned_about(
     assert caplog.text == ""
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("companions", [(4,), (4, 9), (4, 9, 2)])
 def test_a_seed_does_not_depend_on_its_companions(companions: tuple[int, ...]) -> None:
     seeds = (*companions, 3)
@@ -130,6 +131,7 @@ def test_a_seed_does_not_depend_on_its_companions(companions: tuple[int, ...]) -
         assert torch.equal(one, other)
 
 
+@pytest.mark.bits
 def test_what_was_trained_is_shared_bit_by_bit(tmp_path: Path) -> None:
     expected = fit(QUICK, (3, 5, 8))
     cache = Counting(tmp_path)

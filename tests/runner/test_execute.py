@@ -202,6 +202,7 @@ def same_result(one: Record, other: Record) -> bool:
     )
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("method", [Climb, OneByOne])
 def test_a_seed_does_not_depend_on_its_companions(
     method: type[Method], store: Store, tmp_path: Path

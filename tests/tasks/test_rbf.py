@@ -33,6 +33,7 @@ def draw(task: RBF, *seeds: int) -> RBFProblem:
     return problem
 
 
+@pytest.mark.bits
 @every_task
 def test_a_seed_does_not_depend_on_its_companions(task: RBF) -> None:
     alone, among = draw(task, 5), draw(task, 3, 5, 8)
