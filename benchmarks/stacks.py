@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from hydra import compose, initialize_config_module
 
-from ddobench.cli import hydra_hooks as plugins
+from ddobench.cli import hydra_hooks
 from ddobench.runner.execute import run_seeds
 from ddobench.runner.provenance import describe_machine
 from ddobench.runner.spec import Specification, specify
@@ -91,7 +91,7 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    plugins.register()
+    hydra_hooks.register()
     machine = describe_machine()
     print(f"{machine['cpu']}, {options.threads} threads, MKL mode {machine['mkl_mode']}")
     met = compare_costs(options.rows, options.repeats)

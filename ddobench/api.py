@@ -7,12 +7,12 @@ from pathlib import Path
 import pandas as pd
 from hydra import compose, initialize_config_module
 
-from ddobench.cli import hydra_hooks as plugins
+from ddobench.cli import hydra_hooks
 from ddobench.cli.argv import spell
 from ddobench.cli.messages import explain
 from ddobench.errors import UsageError
 from ddobench.progress import reporting
-from ddobench.runner.execute import execute, place_of
+from ddobench.runner.execute import execute
 from ddobench.runner.spec import Specification, specify
 from ddobench.seeds import parse_seeds
 from ddobench.store.runs import Store, load
@@ -31,7 +31,7 @@ def run(
 
     `seed` takes the spellings of the command line ("0-9"), `overrides` any of its `key=value`.
     """
-    plugins.register()
+    hydra_hooks.register()
     _check_overrides(overrides)
     seeds = parse_seeds(seed)
     store = Store(results_dir)
@@ -42,14 +42,15 @@ def run(
             _specify([*filter(None, point), *map(spell, overrides)])
             for point in itertools.product(*values)
         ]
-    for spec in specs:
-        spec.build()
-    missing = [store.missing(place_of(store, spec), seeds) for spec in specs]
+    missing = [store.missing(spec.place(store), seeds) for spec in specs]
+    for spec, todo in zip(specs, missing, strict=True):
+        if todo:
+            spec.build()  # so that all errors come before the first run
     with reporting(sum(map(len, missing))):
         for spec, todo in zip(specs, missing, strict=True):
             if todo:
                 execute(spec, todo, store)
-    runs = pd.concat([_load(place_of(store, spec).folder) for spec in specs], ignore_index=True)
+    runs = pd.concat([_load(spec.place(store).folder) for spec in specs], ignore_index=True)
     return runs[runs["seed"].isin(seeds)].reset_index(drop=True)
 
 

@@ -5,6 +5,26 @@ itself: a subclass is another thing and needs a name of its own. A file or a cla
 renamed without orphaning a stored run; a new `version` retires them on purpose.
 """
 
+import ast
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Identity:
+    """The name and the version of a class."""
+
+    name: str
+    version: int
+
+
+def identify(kind: type) -> Identity:
+    """Return the declared name, for a class without one where it lives, and the version."""
+    name = declared_name(kind) or f"{kind.__module__}.{kind.__qualname__}"
+    return Identity(name, int(getattr(kind, "version", 1)))
+
 
 def declared_name(kind: type) -> str | None:
     """Return the name that a class declares itself, not one that it inherits."""
@@ -12,11 +32,69 @@ def declared_name(kind: type) -> str | None:
     return name if isinstance(name, str) and name else None
 
 
-def name_of(kind: type) -> str:
-    """Return the declared name; for a class without one, where it lives."""
-    return declared_name(kind) or f"{kind.__module__}.{kind.__qualname__}"
+@cache
+def read_identity(address: str) -> Identity | None:
+    """Return the identity of a class from its source alone, None where that does not tell.
+
+    Importing a class costs seconds (it needs PyTorch); knowing what is stored already must not.
+    """
+    try:
+        module, kind = _find_class(address)
+        name = _constants(kind).get("name")
+        version = _read_version(module, kind)
+    except (ImportError, OSError, SyntaxError, ValueError):
+        return None
+    return Identity(name if isinstance(name, str) and name else address, version)
 
 
-def version_of(kind: type) -> int:
-    """Return the version of a class, 1 unless it says otherwise."""
-    return int(getattr(kind, "version", 1))
+def _find_class(address: str) -> tuple[str, ast.ClassDef]:
+    module, _, name = address.rpartition(".")
+    for node in _parse(module).body:
+        if isinstance(node, ast.ClassDef) and node.name == name:
+            return module, node
+    raise ImportError(f"{module} has no class {name}")
+
+
+def _constants(kind: ast.ClassDef) -> dict[str, object]:
+    """Return the annotated constants in the body of a class."""
+    return {
+        node.target.id: node.value.value
+        for node in kind.body
+        if isinstance(node, ast.AnnAssign)
+        and isinstance(node.target, ast.Name)
+        and isinstance(node.value, ast.Constant)
+    }
+
+
+def _read_version(module: str, kind: ast.ClassDef) -> int:
+    """Return the version a class declares, or else inherits from its only base."""
+    own = _constants(kind).get("version")
+    if isinstance(own, int):
+        return own
+    if not kind.bases:
+        return 1
+    if len(kind.bases) != 1:
+        raise ImportError(f"{kind.name} does not say its version")
+    return _read_version(*_find_class(_address_of(kind.bases[0], module)))
+
+
+def _address_of(base: ast.expr, module: str) -> str:
+    """Return where a base class lives that a module names, if it imports it by name or has it."""
+    if not isinstance(base, ast.Name):
+        raise ImportError("a base class that is no plain name")
+    for node in _parse(module).body:
+        if isinstance(node, ast.ClassDef) and node.name == base.id:
+            return f"{module}.{base.id}"
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            for alias in node.names:
+                if (alias.asname or alias.name) == base.id:
+                    return f"{node.module}.{alias.name}"
+    raise ImportError(f"{module} does not say where {base.id} comes from")
+
+
+@cache
+def _parse(module: str) -> ast.Module:
+    spec = find_spec(module)
+    if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
+        raise ImportError(f"{module} has no source")
+    return ast.parse(Path(spec.origin).read_text(encoding="utf-8"))

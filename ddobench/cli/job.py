@@ -1,12 +1,13 @@
 """The function Hydra calls for every job: one point of a sweep with one or more seeds."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
-from ddobench.cli import hydra_hooks as plugins
+from ddobench.cli import hydra_hooks
 from ddobench.progress import reporting
 from ddobench.seeds import parse_seeds
 
@@ -15,27 +16,49 @@ if TYPE_CHECKING:
     from ddobench.runner.spec import Specification
     from ddobench.store.runs import Store
 
-plugins.register()  # worker processes of a launcher start here
+# what the sweep of this process has specified already, by the overrides of each point
+_specified: dict[tuple[str, ...], "Specification"] = {}
+
+hydra_hooks.register()  # worker processes of a launcher start here
+
+
+def hand_on(overrides: Sequence[str], spec: "Specification") -> None:
+    """Let the jobs of a point in this process use what the sweep has specified."""
+    _specified[tuple(overrides)] = spec
+
+
+def forget_all() -> None:
+    """Begin another sweep."""
+    _specified.clear()
 
 
 def run_job(cfg: DictConfig) -> "Outcome":
     """Run the seeds of `cfg` that are not stored yet."""
-    from ddobench.runner.execute import execute, place_of
     from ddobench.runner.spec import specify
     from ddobench.store.runs import Store
 
     hydra = HydraConfig.get()
-    spec = specify(cfg, hydra.runtime.choices)
     seeds = parse_seeds(OmegaConf.to_object(cfg.seed) if OmegaConf.is_list(cfg.seed) else cfg.seed)
     store = Store(cfg.results_dir)
     if hydra.mode == RunMode.MULTIRUN:
+        from ddobench.runner.execute import execute
+
+        point = tuple(word for word in hydra.overrides.task if not word.startswith("seed="))
+        spec = _specified.get(point) or specify(cfg, hydra.runtime.choices)
         return execute(spec, seeds, store)
 
-    spec.build()
-    missing = store.missing(place_of(store, spec), seeds)
+    spec = specify(cfg, hydra.runtime.choices)
+    missing = store.missing(spec.place(store), seeds)
+    if missing:
+        spec.build()
     if cfg.plan:
         print(f"{spec.title}: {len(missing)} of {len(seeds)} seeds to run; plan=true runs nothing")
         raise SystemExit(0)
+    if not missing:
+        print(_describe(spec, seeds, 0, store))
+        raise SystemExit(0)
+    from ddobench.runner.execute import execute
+
     with reporting(len(missing)):
         outcome = execute(spec, missing, store)
     print(_describe(spec, seeds, len(missing), store))
@@ -46,10 +69,9 @@ def run_job(cfg: DictConfig) -> "Outcome":
 
 def _describe(spec: "Specification", seeds: tuple[int, ...], fresh: int, store: "Store") -> str:
     """Say in one line what the asked-for runs gave."""
-    from ddobench.runner.execute import place_of
     from ddobench.store.runs import load
 
-    folder = place_of(store, spec).folder
+    folder = spec.place(store).folder
     runs = load(folder)
     runs = runs[runs["seed"].isin(seeds)]
     ok = runs[runs["status"] == "ok"]

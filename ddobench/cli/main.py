@@ -72,10 +72,10 @@ def _start(job: Callable[[Any], Any], config_name: str) -> None:
     from hydra.core.hydra_config import HydraConfig
     from hydra.types import RunMode
 
-    from ddobench.cli import hydra_hooks as plugins
+    from ddobench.cli import hydra_hooks
 
     _log_to_stderr()
-    plugins.register()
+    hydra_hooks.register()
 
     def guarded(cfg: Any) -> Any:
         try:
@@ -89,7 +89,7 @@ def _start(job: Callable[[Any], Any], config_name: str) -> None:
         version_base="1.3", config_path="pkg://ddobench.conf", config_name=config_name
     )
     sweep = any(word in MULTIRUN for word in typed)
-    with plugins.trusting_the_flag() if sweep else contextlib.nullcontext():
+    with hydra_hooks.trusting_the_flag() if sweep else contextlib.nullcontext():
         main(functools.wraps(job)(guarded))()
 
 

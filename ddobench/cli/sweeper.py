@@ -118,7 +118,9 @@ class SeedSweeper(BasicSweeper):
             with reporting(missing):
                 returns = self.launcher.launch(jobs, initial_job_idx=0)
         except KeyboardInterrupt:
-            left = sum(len(_missing(store, point.spec, point.missing)) for point in points)
+            left = sum(
+                len(store.missing(point.spec.place(store), point.missing)) for point in points
+            )
             print(f"interrupted: {total - left} of {total} runs are stored; "
                   "the same command continues with the rest")  # fmt: skip
             raise SystemExit(130) from None
@@ -130,17 +132,19 @@ class SeedSweeper(BasicSweeper):
 
     def _points(self, arguments: list[str], store: "Store") -> list[Point]:
         """Compose and check every point before anything is launched; equal ones count once."""
-        from ddobench.runner.execute import place_of
+        from ddobench.cli.job import forget_all
 
+        forget_all()
         points: dict[tuple[Place, tuple[int, ...]], Point] = {}
         for case in self.cases:
             words = [f"{key}={value}" for key, value in case.items()]
             for point in self._product([*self._parse_config(), *words, *arguments], store):
-                points.setdefault((place_of(store, point.spec), point.seeds), point)
+                points.setdefault((point.spec.place(store), point.seeds), point)
         return list(points.values())
 
     def _product(self, words: list[str], store: "Store") -> list[Point]:
         """Return every combination of the values that the words give to their keys."""
+        from ddobench.cli.job import hand_on
         from ddobench.runner.spec import specify
 
         assert self.config is not None
@@ -157,9 +161,12 @@ class SeedSweeper(BasicSweeper):
         for combination in itertools.product(*swept.values()):
             cfg = self.loader.load_sweep_config(self.config, list(combination))
             spec = specify(cfg, cfg.hydra.runtime.choices)
-            spec.build()
             wanted = _seeds(seeds, cfg)
-            points.append(Point(list(combination), spec, wanted, _missing(store, spec, wanted)))
+            missing = store.missing(spec.place(store), wanted)
+            if missing:
+                spec.build()  # so that all errors come before the first run
+            hand_on(combination, spec)
+            points.append(Point(list(combination), spec, wanted, missing))
         return points
 
 
@@ -179,12 +186,6 @@ def _seeds(typed: list[str], cfg: DictConfig) -> tuple[int, ...]:
             OmegaConf.to_object(cfg.seed) if OmegaConf.is_list(cfg.seed) else cfg.seed
         )
     return parse_seeds(",".join(word.strip("[]" + QUOTES) for word in typed))
-
-
-def _missing(store: "Store", spec: "Specification", seeds: Sequence[int]) -> list[int]:
-    from ddobench.runner.execute import place_of
-
-    return store.missing(place_of(store, spec), seeds)
 
 
 def _jobs(points: Sequence[Point], seeds_per_job: int) -> list[list[str]]:

@@ -1,31 +1,38 @@
 """Turns composed configuration into tasks and methods: the one place that instantiates."""
 
+import sys
 import types
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
 
 from hydra.errors import InstantiationException
 from hydra.utils import get_class, instantiate
 
-from ddobench.contracts import Method, Task
 from ddobench.errors import UsageError
-from ddobench.identity import name_of, version_of
+from ddobench.identity import Identity, identify, read_identity
+
+if TYPE_CHECKING:
+    from ddobench.contracts import Method, Task  # these need PyTorch, which takes seconds
 
 TARGET = "_target_"  # where the code of a class lives
 CARD = "card"  # label, colour and summary: for people, never part of a result
 
 
-def build_task(config: Mapping[str, Any]) -> Task:
+def build_task(config: Mapping[str, Any]) -> "Task":
     """Build the task of a resolved configuration."""
+    from ddobench.contracts import Task
+
     task = _build(config, "task")
     if not isinstance(task, Task):
         raise UsageError(f"task._target_ must name a Task, got {config['_target_']}")
     return task
 
 
-def build_method(config: Mapping[str, Any]) -> Method:
+def build_method(config: Mapping[str, Any]) -> "Method":
     """Build the method of a resolved configuration."""
+    from ddobench.contracts import Method
+
     method = _build(config, "method")
     if not isinstance(method, Method):
         raise UsageError(f"method._target_ must name a Method, got {config['_target_']}")
@@ -37,12 +44,20 @@ def name_classes(config: Any, key: str = "") -> Any:
     if isinstance(config, Mapping):
         named = {name: name_classes(value, f"{key}.{name}") for name, value in config.items()}
         if TARGET in config:
-            kind = load_class(named.pop(TARGET), key.strip("."))
-            named |= {"_name_": name_of(kind), "_version_": version_of(kind)}
+            address = named.pop(TARGET)
+            known = _identify(address, key.strip("."))
+            named |= {"_name_": known.name, "_version_": known.version}
         return named
     if isinstance(config, list | tuple):
         return [name_classes(value, f"{key}[{index}]") for index, value in enumerate(config)]
     return config
+
+
+def _identify(address: str, key: str) -> Identity:
+    """Return what a class is called, without importing it if its source tells."""
+    imported = address.rpartition(".")[0] in sys.modules
+    known = None if imported else read_identity(address)
+    return known or identify(load_class(address, key))
 
 
 def load_class(target: str, key: str) -> type:

@@ -18,7 +18,7 @@ from ddobench.rng import Streams
 from ddobench.runner.diagnostics import describe_excess, diagnose
 from ddobench.runner.provenance import command_line, describe_machine
 from ddobench.runner.scoring import Reference, score
-from ddobench.runner.spec import Specification, digest
+from ddobench.runner.spec import Specification
 from ddobench.seeds import format_seeds
 from ddobench.store.records import Portrait, Record
 from ddobench.store.runs import Place, Store
@@ -57,24 +57,22 @@ class Outcome:
         return self.ok + self.declined + self.failed
 
 
-def place_of(store: Store, spec: Specification) -> Place:
-    """Return where the runs of a specification are kept."""
-    return store.place(spec.task, spec.method, spec.d, spec.n, spec.digest)
-
-
 def execute(spec: Specification, seeds: Sequence[int], store: Store) -> Outcome:
     """Run the seeds that are not stored yet, in batches, and store each batch when it is done."""
-    task, method = spec.build()
-    place = place_of(store, spec)
+    place = spec.place(store)
     missing = store.missing(place, seeds)
-    size = method.seeds_at_once or max(len(missing), 1)
+    if not missing:
+        return Outcome()
+    task, method = spec.build()
+    size = method.seeds_at_once or len(missing)
     total = Outcome()
     for start in range(0, len(missing), size):
         batch = missing[start : start + size]
         active().begin(f"{spec.title} seed {format_seeds(batch)}")
-        _, fresh = spec.build()
-        fresh.cache = store.cache(digest({"task": spec.config["task"]}))
-        outcome = _run_batch(spec, task, fresh, batch, store, place)
+        if start:
+            method = spec.build_method()  # a fresh one for every batch
+        method.cache = store.cache(spec.task_digest)
+        outcome = _run_batch(spec, task, method, batch, store, place)
         active().finish(outcome.runs)
         total += outcome
     return total
@@ -118,7 +116,7 @@ def _run_batch(
 ) -> Outcome:
     base = _base_row(spec)
     try:
-        portrait = store.portrait(spec.task, digest({"task": spec.config["task"]}))
+        portrait = store.portrait(spec.task, spec.task_digest)
         if not portrait.exists():
             store.write_portrait(portrait, paint(spec, task, seeds[0]))
         records = run_seeds(spec, task, method, seeds, base)

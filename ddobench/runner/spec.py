@@ -5,15 +5,18 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from ddobench.contracts import Method, Task
 from ddobench.errors import UsageError, check_one_of, check_whole
 from ddobench.registry import PARTS, line_up, read_choice, usual_choices
 from ddobench.runner.build import CARD, build_method, build_task, name_classes
+
+if TYPE_CHECKING:
+    from ddobench.contracts import Method, Task  # these need PyTorch, which takes seconds
+    from ddobench.store.runs import Place, Store
 
 _IRRELEVANT = (CARD, "device")  # keys that never change a result
 
@@ -33,6 +36,7 @@ class Specification:
     task_variant: str
     method_variant: str
     digest: str
+    task_digest: str  # of the task alone, which methods share
     stages: dict[str, str] = field(default_factory=dict)  # option of each stage of the method
 
     @property
@@ -46,9 +50,17 @@ class Specification:
         """The method's label, colour and summary."""
         return dict(self.config["method"].get(CARD) or {})
 
-    def build(self) -> tuple[Task, Method]:
+    def place(self, store: "Store") -> "Place":
+        """Return where the runs of this specification are kept."""
+        return store.place(self.task, self.method, self.d, self.n, self.digest)
+
+    def build(self) -> "tuple[Task, Method]":
         """Build the task and the method, or raise a UsageError that says what is wrong."""
-        return build_task(self.config["task"]), build_method(self.config["method"])
+        return build_task(self.config["task"]), self.build_method()
+
+    def build_method(self) -> "Method":
+        """Build a fresh method."""
+        return build_method(self.config["method"])
 
 
 def specify(cfg: DictConfig, choices: Mapping[str, Any]) -> Specification:
@@ -79,6 +91,7 @@ def specify(cfg: DictConfig, choices: Mapping[str, Any]) -> Specification:
             ]
         ),
         digest=digest(config),
+        task_digest=digest({"task": config["task"]}),
         stages=stages,
     )
 

@@ -7,7 +7,7 @@ import pytest
 from hydra import compose, initialize_config_module
 
 from ddobench import registry
-from ddobench.cli import hydra_hooks as plugins
+from ddobench.cli import hydra_hooks
 from ddobench.cli import main as cli
 from ddobench.report.claims.claims import read_claims
 from ddobench.runner.spec import Specification, specify
@@ -49,7 +49,7 @@ class Plan:
 
 def specification_of(*overrides: str) -> Specification:
     """Return what one run of an experiment is, whatever it sweeps."""
-    plugins.register()
+    hydra_hooks.register()
     with initialize_config_module(config_module="ddobench.conf", version_base="1.3"):
         cfg = compose("run", overrides=list(overrides), return_hydra_config=True)
     return specify(cfg, cfg.hydra.runtime.choices)

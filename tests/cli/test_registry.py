@@ -10,7 +10,7 @@ import pytest
 from hydra import compose, initialize_config_module
 
 from ddobench import registry
-from ddobench.cli import hydra_hooks as plugins
+from ddobench.cli import hydra_hooks
 
 MINE = """\
 _target_: tests.support.fakes.Climb
@@ -145,7 +145,7 @@ def test_an_installed_package_announces_its_options(package: str) -> None:
 
 @pytest.mark.usefixtures("package")
 def test_an_announced_option_can_be_composed() -> None:
-    plugins.register()
+    hydra_hooks.register()
     with initialize_config_module(config_module="ddobench.conf", version_base="1.3"):
         cfg = compose("run", overrides=["method=installed"])
     assert cfg.method.rate == 0.5

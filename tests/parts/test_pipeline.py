@@ -11,12 +11,12 @@ from hydra import compose, initialize_config_module
 
 from ddobench import registry
 from ddobench.baselines.fgm import FGM
-from ddobench.cli import hydra_hooks as plugins
+from ddobench.cli import hydra_hooks
 from ddobench.contracts import Dataset, Method, Privileged, Space
 from ddobench.errors import UsageError
 from ddobench.graphs import Graph
 from ddobench.parts.pipeline import Pipeline
-from ddobench.runner.execute import execute, place_of, run_seeds
+from ddobench.runner.execute import execute, run_seeds
 from ddobench.runner.spec import Specification, specify
 from ddobench.store.records import Record
 from ddobench.store.runs import Store, read_record
@@ -32,7 +32,7 @@ COMBINATIONS = list(itertools.product(*OPTIONS.values()))
 
 @cache
 def specification(*overrides: str) -> Specification:
-    plugins.register()
+    hydra_hooks.register()
     with initialize_config_module(config_module="ddobench.conf", version_base="1.3"):
         learned = not {"method=naive", "surrogate=linear"} & {*overrides}
         words = [*SMALL, *([NARROW] if learned else []), *overrides]
@@ -169,7 +169,7 @@ def test_a_repeated_latent_is_recalled_with_the_same_result(tmp_path: Path) -> N
         spec = specification(f"method={method}")
         store = Store(tmp_path / folder)
         assert execute(spec, seeds, store).failed == 0
-        return {seed: read_record(place_of(store, spec).file(seed)) for seed in seeds}
+        return {seed: read_record(spec.place(store).file(seed)) for seed in seeds}
 
     fresh = stored("without", "fgm", (0, 1, 2))
     stored("with", "vae_ga", (1,))

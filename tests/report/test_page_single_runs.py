@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 from hydra import compose, initialize_config_module
 
-from ddobench.cli import hydra_hooks as plugins
+from ddobench.cli import hydra_hooks
 from ddobench.report.data.commands import run_command
 from ddobench.report.data.report_data import ReportData
 from ddobench.report.page.run_graphs import collect_graphs, encode_edges
@@ -160,7 +160,7 @@ def test_the_command_of_a_run_composes_the_very_same_configuration(words: list[s
 
 
 def _compose(words: list[str]) -> Specification:
-    plugins.register()
+    hydra_hooks.register()
     with initialize_config_module("ddobench.conf", version_base="1.3"):
         cfg = compose("run", overrides=words, return_hydra_config=True)
     return specify(cfg, cfg.hydra.runtime.choices)

@@ -17,7 +17,7 @@ from ddobench import progress
 from ddobench.contracts import Dataset, Method, OneSeedMethod, Proposal, Space
 from ddobench.rng import Stream, Streams
 from ddobench.runner import execute as execution
-from ddobench.runner.execute import Outcome, collect, execute, place_of, run_seeds
+from ddobench.runner.execute import Outcome, collect, execute, run_seeds
 from ddobench.runner.spec import Specification
 from ddobench.store.records import Record
 from ddobench.store.runs import Store, load, load_curves, read_record
@@ -33,7 +33,7 @@ def store(tmp_path: Path) -> Store:
 def run(spec: Specification, seeds: Sequence[int], store: Store) -> dict[int, Record]:
     """Run seeds and read them back."""
     execute(spec, seeds, store)
-    return {seed: read_record(place_of(store, spec).file(seed)) for seed in seeds}
+    return {seed: read_record(spec.place(store).file(seed)) for seed in seeds}
 
 
 @dataclass(kw_only=True)
@@ -153,7 +153,7 @@ def collect_fixed(*proposals: Proposal) -> Any:
 def test_a_run_is_stored_with_everything_that_is_promised(store: Store) -> None:
     spec = specify_fake(Climb, steps=3)
     assert execute(spec, [4, 2], store) == Outcome(ok=2)
-    record = read_record(place_of(store, spec).file(2))
+    record = read_record(spec.place(store).file(2))
     problem = Sum(d=3, n=20).problem([2, 2])
     y = problem.data.y[0].numpy()
     row = record.row
@@ -264,9 +264,9 @@ def test_one_seed_that_breaks_down_does_not_take_the_others_with_it(
 def test_what_is_stored_is_not_run_again(store: Store) -> None:
     spec = specify_fake(Climb)
     execute(spec, [0, 1], store)
-    before = place_of(store, spec).file(0).stat().st_mtime_ns
+    before = spec.place(store).file(0).stat().st_mtime_ns
     assert execute(spec, [0, 1, 2], store) == Outcome(ok=1)
-    assert place_of(store, spec).file(0).stat().st_mtime_ns == before
+    assert spec.place(store).file(0).stat().st_mtime_ns == before
 
 
 def test_a_method_gets_no_more_seeds_at_once_than_it_wants_and_a_fresh_object_each_time(
@@ -291,7 +291,7 @@ def test_finished_batches_stay_when_a_later_one_is_interrupted(
     spec = specify_fake(Whole)
     with pytest.raises(KeyboardInterrupt, match="by hand"):
         execute(spec, range(5), store)
-    assert store.missing(place_of(store, spec), range(5)) == [2, 3, 4]
+    assert store.missing(spec.place(store), range(5)) == [2, 3, 4]
     assert not list(store.folder.rglob("*.error.json"))
 
 

@@ -1,16 +1,21 @@
 """Names and versions: a result's identity is declared, so code may move."""
 
+import re
 import types
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
 import torch
+from hydra.utils import get_class
 
-from ddobench.identity import name_of, version_of
+from ddobench.identity import Identity, identify, read_identity
 from ddobench.runner.build import build_task
 from ddobench.runner.spec import digest
 from tests.support.fakes import Sum, target
+
+CONF = Path(__file__).parents[2] / "conf"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,11 +49,31 @@ def test_moving_and_renaming_a_class_changes_neither_its_digest_nor_its_data(
 
 
 def test_a_name_is_not_inherited() -> None:
-    assert name_of(Named) == "sum of everything"
-    assert name_of(Heir) == target(Heir)
+    assert identify(Named) == Identity("sum of everything", 1)
+    assert identify(Heir) == Identity(target(Heir), 1)
     assert digest(config_of(Heir)) != digest(config_of(Named))
 
 
-def test_a_class_without_a_name_goes_by_its_address() -> None:
-    assert name_of(Heir) == "tests.runner.test_identity.Heir"
-    assert version_of(Heir) == 1
+def all_addresses() -> list[str]:
+    """Return every class that any of our configuration files names."""
+    found: set[str] = set()
+    for file in CONF.rglob("*.yaml"):
+        found |= set(re.findall(r"_target_: (ddobench\.\S+)", file.read_text()))
+    return sorted(found)
+
+
+@pytest.mark.parametrize("address", all_addresses())
+def test_the_source_tells_the_same_identity_as_the_class(address: str) -> None:
+    known = read_identity(address)
+    assert known == identify(get_class(address))
+    assert known is not None
+    assert known.name != address, "a class of ours declares its name"
+
+
+@pytest.mark.parametrize("address", ["no.such.Thing", "builtins.dict", "json.NoSuchClass", "Thing"])
+def test_a_source_that_does_not_tell_leaves_it_to_the_class(address: str) -> None:
+    assert read_identity(address) is None
+
+
+def test_a_class_without_a_name_goes_by_its_address_in_both_ways() -> None:
+    assert read_identity(target(Heir)) == identify(Heir) == Identity(target(Heir), 1)

@@ -5,7 +5,7 @@ from functools import cache
 from hydra import compose, initialize_config_module
 
 from ddobench import registry
-from ddobench.cli import hydra_hooks as plugins
+from ddobench.cli import hydra_hooks
 from ddobench.contracts import Method, Problem, Task
 from ddobench.runner.spec import Specification, specify
 
@@ -18,7 +18,7 @@ ROWS = 60
 @cache
 def specification(task: str, method: str) -> Specification:
     """Return a task with few rows and a method with a tiny budget."""
-    plugins.register()
+    hydra_hooks.register()
     overrides = [f"task={task}", f"method={method}", "budget=tiny", "device=cpu", f"n={ROWS}"]
     with initialize_config_module(config_module="ddobench.conf", version_base="1.3"):
         cfg = compose(

@@ -101,4 +101,5 @@ def specify_fake(
         task_variant="",
         method_variant="",
         digest=digest(config),
+        task_digest=digest({"task": config["task"]}),
     )
