@@ -6,6 +6,7 @@ resolved configuration and the provenance are JSON in the file's metadata. A fai
 `seed-N.error.json` instead, and counts as missing. A `.portrait.json` shows what a task looks like.
 """
 
+import glob
 import json
 import logging
 import os
@@ -27,7 +28,7 @@ from ddobench.store.records import Portrait, Record
 
 log = logging.getLogger(__name__)
 
-SCHEMA = 1
+SCHEMA = 2  # 1: digests named classes by where their code lived
 _KEY = b"ddobench"
 _DETAIL = ("values", "predictions", "designs", "diagnostics")
 _RESULT = ".parquet"
@@ -94,6 +95,19 @@ class Store:
             for seed in seeds
             if place.file(seed).name not in present or not self._sound(place, seed)
         ]
+
+    def retired(self, place: Place) -> int:
+        """Count the runs of the same task, method and size that an earlier schema has named.
+
+        Reports and comparisons read them; a sweep cannot tell whether they are what it wants.
+        """
+        prefix = place.folder.name.removesuffix(place.digest)
+        count = 0
+        for folder in self.folder.glob(f"{glob.escape(prefix)}*"):
+            files = sorted(folder.glob(f"seed-*{_RESULT}")) if folder != place.folder else []
+            if files and (meta := _guarded(files[0], _read_metadata)) and meta["schema"] < SCHEMA:
+                count += len(files)
+        return count
 
     def write(self, place: Place, record: Record) -> Path:
         """Store a finished run, whole or not at all."""

@@ -1,9 +1,11 @@
+from dataclasses import replace
+
 """Promises of the runner, with tasks and methods small enough to see through."""
 
 import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
@@ -437,3 +439,21 @@ def test_a_run_tells_when_it_was_finished_and_not_when_it_began(
     stamps = [datetime.fromisoformat(stamp) for stamp in load(store.folder)["finished"]]
     assert len(stamps) == 2
     assert all(stamp >= ended[0] for stamp in stamps)
+
+
+def test_runs_named_by_an_earlier_schema_are_said_once_to_be_run_again(
+    store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    now = specify_fake(Climb)
+    before = replace(now, digest="0123456789abcdef")
+    monkeypatch.setattr("ddobench.store.runs.SCHEMA", 1)
+    execute(before, [0, 1], store)
+    monkeypatch.undo()
+    caplog.clear()
+    assert execute(now, [0], store) == Outcome(ok=1)
+    assert "2 stored runs of climb on sum were named by an earlier version" in caplog.text
+    caplog.clear()
+    assert execute(now, [0, 1], store) == Outcome(ok=1)
+    assert caplog.text == ""
+    assert len(load(store.folder)) == 4, "all are read"
+    assert store.retired(now.place(store)) == 2
