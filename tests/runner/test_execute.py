@@ -1,11 +1,9 @@
-from dataclasses import replace
-
 """Promises of the runner, with tasks and methods small enough to see through."""
 
 import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
