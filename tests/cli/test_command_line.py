@@ -172,6 +172,7 @@ def test_a_range_of_seeds_needs_no_sweep(ddobench: Caller) -> None:
     assert ddobench.seeds() == [0, 1, 2, 3, 8]
 
 
+@pytest.mark.slow
 def test_several_keys_sweep_at_once(ddobench: Caller) -> None:
     code, _, err = ddobench("-m", "method=glob(na*)", "d=5,6", "seed=0-1", "seeds_per_job=1")
     assert code == 0, err
@@ -205,6 +206,7 @@ def test_a_plan_runs_nothing(ddobench: Caller) -> None:
         assert not list(ddobench.results.rglob("*.parquet"))
 
 
+@pytest.mark.slow
 def test_an_experiment_brings_its_own_sweep_and_can_be_cut_down(ddobench: Caller) -> None:
     code, _, err = ddobench("experiment=regret", "method=naive", "d=4,6", "seed=0-1")
     assert code == 0, err
@@ -213,6 +215,7 @@ def test_an_experiment_brings_its_own_sweep_and_can_be_cut_down(ddobench: Caller
     assert set(runs["d"]) == {4, 6}
 
 
+@pytest.mark.slow
 def test_two_methods_that_come_to_the_same_are_both_stored(ddobench: Caller) -> None:
     words = ["task=chain", "d=5", "n=40", "budget=tiny", "method=ga,vae_ga", "latent=vae"]
     code, out, err = ddobench(*words, "-m", "seed=0-1")
@@ -229,6 +232,7 @@ def test_equal_points_of_a_sweep_count_once(ddobench: Caller) -> None:
     assert out.startswith("2 runs finished")
 
 
+@pytest.mark.slow
 def test_parts_sweep_like_any_key(ddobench: Caller) -> None:
     words = ["task=rbf", "d=5", "n=40", "budget=tiny", "method=ga,fgm", "latent=identity"]
     code, out, err = ddobench(*words, "graph=true,stein", "-m", "seed=0-1")
@@ -245,6 +249,7 @@ def test_parts_sweep_like_any_key(ddobench: Caller) -> None:
     assert "nothing to run" in ddobench(*words, "graph=true,stein", "-m", "seed=0-1")[1]
 
 
+@pytest.mark.slow
 def test_an_experiment_may_be_a_union_of_sweeps(ddobench: Caller) -> None:
     words = ["experiment=known_graph", "d=5", "n=40", "budget=tiny", "seed=0", "-m"]
     _, plan, err = ddobench(*words, "plan=true")
@@ -258,6 +263,7 @@ def test_an_experiment_may_be_a_union_of_sweeps(ddobench: Caller) -> None:
     assert sorted(load(ddobench.results)["method"]) == ["fgm", "ga"]
 
 
+@pytest.mark.slow
 def test_a_plug_in_may_bring_a_stage(ddobench: Caller, plugin: Path) -> None:
     (plugin / "graph").mkdir()
     (plugin / "graph" / "mine.yaml").write_text(

@@ -12,6 +12,8 @@ from ddobench.cli import main as cli
 from ddobench.report.claims.claims import read_claims
 from ddobench.runner.spec import Specification, specify
 
+pytestmark = pytest.mark.slow  # many configurations
+
 CONTROLS = (
     "", "graph=permuted", "graph=empty", "graph=complete", "axes=random", "latent=scores",
     "search.prior=0.03", "search.prior=0.1",
@@ -87,7 +89,6 @@ def test_known_graph_sets_true_cliques_against_an_ordinary_network(plan: Plan) -
     ]
 
 
-@pytest.mark.slow
 def test_controls_change_one_thing_at_a_time(plan: Plan) -> None:
     lines = plan("controls", "n=2000")
     assert len(lines) == len(set(lines)) == 17
@@ -107,7 +108,6 @@ def test_confidence_changes_nothing_but_the_level_of_the_test(plan: Plan) -> Non
     ]
 
 
-@pytest.mark.slow
 def test_mixture_sets_the_main_methods_against_each_other_on_two_clusters(plan: Plan) -> None:
     assert plan("mixture") == [
         f"{method} on mixture d={d} n=2000: 3 of 3 seeds to run"

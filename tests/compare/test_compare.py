@@ -202,6 +202,7 @@ def git(folder: Path, *words: str) -> str:
     return done.stdout.strip()
 
 
+@pytest.mark.slow
 def test_revisions_are_resolved_by_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     git(tmp_path, "init", "--quiet", "--initial-branch=work")
     hashes = []
@@ -266,6 +267,7 @@ def test_a_request_that_cannot_be_understood_is_one_sentence_and_exit_code_2(
     assert said.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_the_exit_code_tells_a_change_only_if_asked(
     old: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

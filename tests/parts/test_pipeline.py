@@ -110,6 +110,7 @@ def test_fgm_with_a_complete_graph_is_vae_ga_up_to_rounding() -> None:
         assert np.allclose(one.designs, other.designs, rtol=1e-3, atol=1e-3)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("one", "other"),
     [
@@ -129,6 +130,7 @@ def test_a_method_is_its_line_up(one: tuple[str, ...], other: tuple[str, ...]) -
         assert_same(first, second)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "overrides",
     [

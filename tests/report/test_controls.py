@@ -122,6 +122,7 @@ def test_a_p_value_is_spelled_and_never_as_zero(p: float, text: str) -> None:
     assert format_p(p) == text
 
 
+@pytest.mark.slow
 def test_the_tables_and_the_page_show_the_controls_and_keep_markup_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -74,6 +74,7 @@ def test_a_method_that_predicts_nothing_has_no_panel_and_alone_no_figure() -> No
     assert list(prediction_and_truth(data_with([climb()], [pd.DataFrame()]))) == []
 
 
+@pytest.mark.slow
 def test_more_than_fit_are_folded_and_thinned_out_and_the_caption_says_so() -> None:
     methods = tuple(f"method{i}" for i in range(7))
     sizes = (11, 21, 31, 41)

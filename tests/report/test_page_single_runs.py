@@ -132,6 +132,7 @@ def test_ten_thousand_runs_with_curves_stay_small_and_quick() -> None:
     assert len(found.packed) < 9_000_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [

@@ -64,6 +64,7 @@ def test_the_same_runs_give_the_same_bytes(plain: Written, tmp_path: Path) -> No
             assert one.read_bytes() == other.read_bytes(), one.name
 
 
+@pytest.mark.slow
 def test_the_page_needs_nothing_but_itself(plain: Written) -> None:
     page = open_page(plain.page)
     links = [a[key] for _, a in page.tags for key in ("src", "href") if a.get(key)]

@@ -31,6 +31,7 @@ def lines_of(figure: Figure, panel: int = 0) -> list[list[float]]:
     return [np.asarray(line.get_ydata(), float).tolist() for line in lines]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("function", "dimensions"),
     [
@@ -74,6 +75,7 @@ def test_the_landmarks_are_drawn_named_and_in_the_numbers() -> None:
     assert texts == ["best visible\n4.00", "optimum\n10.00"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("best_visible", [4.0, 9.0, 9.95, 10.0])
 def test_the_numbers_of_landmarks_never_meet(best_visible: float) -> None:
     row = climb(best_visible=best_visible)
