@@ -20,7 +20,9 @@ from hydra.core.utils import JobReturn
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, OmegaConf
 
+from ddobench import registry
 from ddobench.cli.argv import QUOTES, spell
+from ddobench.errors import UsageError
 from ddobench.progress import reporting
 from ddobench.seeds import format_seeds, parse_seeds
 
@@ -172,12 +174,23 @@ class SeedSweeper(BasicSweeper):
 
 def _sweep_values(overrides: Sequence[Any]) -> dict[str, list[str]]:
     """Return the spellings `key=value` that each key takes; a later override replaces a earlier."""
+    for override in overrides:
+        if override.is_discrete_sweep() and not [*override.sweep_string_iterator()]:
+            raise UsageError(_describe_nothing(override))
     batches = BasicSweeper.split_arguments([*overrides], max_batch_size=None)
     swept: dict[str, dict[str, None]] = {}
     for words in batches[0]:
         for word in words:
             swept.setdefault(word.partition("=")[0], {})[word] = None
     return {key: list(words) for key, words in swept.items()}
+
+
+def _describe_nothing(override: Any) -> str:
+    """Say that a list of values has come out empty, which Hydra takes for nothing said at all."""
+    group = override.key_or_group
+    names = [entry.name for entry in registry.entries(group)]
+    remedy = f"there are {', '.join(names)}" if names else f"write {group}=VALUE or a wider range"
+    return f"{override.input_line} names no {group} at all; {remedy}"
 
 
 def _seeds(typed: list[str], cfg: DictConfig) -> tuple[int, ...]:

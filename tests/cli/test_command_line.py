@@ -447,3 +447,22 @@ def test_the_stock_joblib_launcher_gives_the_same_results(ddobench: Caller) -> N
     ddobench("method=naive", "-m", "seed=0-3")
     serial = load(ddobench.results)
     assert list(parallel["final_model"]) == list(serial["final_model"])
+
+
+@pytest.mark.parametrize(
+    ("word", "sentence"),
+    [
+        ("method=glob(zzz*)", "method=glob(zzz*) names no method at all; there are coms, fgm, "),
+        ("d=range(8,8)", "d=range(8,8) names no d at all; write d=VALUE or a wider range"),
+        ("latent=glob(x*)", "latent=glob(x*) names no latent at all; there are identity, oracle, "),
+    ],
+)
+def test_a_list_that_comes_out_empty_runs_nothing(
+    ddobench: Caller, word: str, sentence: str
+) -> None:
+    words = ["task=chain", "d=5", "n=20", "budget=tiny", "seed=0-3", "-m"]
+    code, out, err = ddobench(word, *[w for w in words if w[:2] != word[:2]])
+    assert code == 2
+    assert sentence in err
+    assert out == ""
+    assert not ddobench.results.exists()
