@@ -33,7 +33,7 @@ class Specification:
     task_variant: str
     method_variant: str
     digest: str
-    stages: dict[str, str] = field(default_factory=dict)  # option of each stage of the method
+    stages: dict[str, str] = field(default_factory=dict)  # option of each part of the method
 
     @property
     def title(self) -> str:

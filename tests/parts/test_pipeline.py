@@ -1,4 +1,4 @@
-"""The pipeline of FGM and VAE-GA: its stages, any combination of them, and what it reports."""
+"""The pipeline of FGM and VAE-GA: its parts, any combination of them, and what it reports."""
 
 import itertools
 from functools import cache
