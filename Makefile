@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 DEMO := results/demo
 PUBLISHED := regret signs peak known_graph chains_small controls confidence supplement mixture
 
-.PHONY: help setup demo test numerics quick lint smoke paper bench clean
+.PHONY: help setup demo test numerics quick coverage lint smoke paper bench clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -43,10 +43,16 @@ numerics: setup ## the promises to the bit again, under other instruction sets a
 	MKL_ENABLE_INSTRUCTIONS=AVX2 $(BIN)/python -m pytest -q -n 2 -m bits -k "$(SOME)"
 	OMP_NUM_THREADS=2 MKL_NUM_THREADS=2 $(BIN)/python -m pytest -q -m bits -k "$(SOME)"
 
-lint: setup ## ruff and mypy
+# OmegaConf takes the tracer for a debugger and words its errors otherwise, unless told not to.
+coverage: export OC_CAUSE := 0
+coverage: setup ## the whole suite with its coverage, which must reach the floor in pyproject.toml
+	$(BIN)/python -m pytest -q -n 2 --cov=ddobench --cov-report=term
+
+lint: setup ## ruff, mypy and the contracts about imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 smoke: setup ## a sweep through the command line, twice: the second must find nothing to do
 	rm -rf results/smoke

@@ -1,4 +1,4 @@
-"""How much of the machine the stages of FGM use, beside a plain large matrix product.
+"""How much of the machine the parts of FGM use, beside a plain large matrix product.
 
 A step of the clique network over random graphs, one of its ascent, and a training step of the VAE.
 Every number is the least CPU time of interleaved rounds on one thread, so that a busy machine

@@ -1,8 +1,9 @@
 """What a class is called in digests and random streams: declared, never where its code lives.
 
-Tasks, methods and their parts declare a short `name` and a whole `version`. Both stand in the class
-itself: a subclass is another thing and needs a name of its own. A file or a class may move and be
-renamed without orphaning a stored run; a new `version` retires them on purpose.
+Tasks, methods and their parts declare a short `name` and a whole `version`. A name stands in the
+class itself: a subclass is another thing and needs one of its own; a version is inherited. A file
+or a class may move and be renamed without orphaning a stored run; a new `version` retires them on
+purpose.
 """
 
 import ast

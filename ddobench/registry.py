@@ -1,7 +1,7 @@
 """What is registered: the options of the configuration groups, ours and those of plug-ins.
 
-A plug-in is a folder given by `--config-dir` (YAML below task/ or method/, Python beside it) or an
-installed package that announces a configuration package under the entry point group
+A plug-in is a folder given by `--config-dir` (YAML below the name of a group, Python beside it) or
+an installed package that announces a configuration package under the entry point group
 `ddobench.conf`. Nothing here imports a task or a method.
 """
 
@@ -31,7 +31,7 @@ class Entry:
 
 
 def entries(group: str) -> list[Entry]:
-    """List the options of `task`, `method` or `experiment`, sorted by name."""
+    """List the options of a group such as `task` or `latent`, sorted by name."""
     found: dict[str, Entry] = {}
     for root in _roots():
         folder = root.joinpath(group)

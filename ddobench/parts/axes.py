@@ -1,6 +1,6 @@
 """Rotations of a latent space, between the latent and the graph.
 
-A standard normal looks the same along any axes, a functional graph does not: these stages say along
+A standard normal looks the same along any axes, a functional graph does not: this part says along
 which axes it is looked for.
 """
 

@@ -336,7 +336,7 @@ def _base_row(spec: Specification) -> dict[str, Any]:
         "task_variant": spec.task_variant,
         "method": spec.method,
         "method_variant": spec.method_variant,
-        **spec.stages,
+        **spec.parts,
         "d": spec.d,
         "n": spec.n,
         "budget": spec.budget,

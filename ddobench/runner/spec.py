@@ -37,7 +37,7 @@ class Specification:
     method_variant: str
     digest: str
     task_digest: str  # of the task alone, which methods share
-    stages: dict[str, str] = field(default_factory=dict)  # option of each stage of the method
+    parts: dict[str, str] = field(default_factory=dict)  # option of each part of the method
 
     @property
     def title(self) -> str:
@@ -73,7 +73,7 @@ def specify(cfg: DictConfig, choices: Mapping[str, Any]) -> Specification:
     for key in ("designs", "top"):
         check_whole(f"budget.{key}", config["budget"].get(key), 1)
     task, method = str(choices["task"]), str(choices["method"])
-    stages = {name: str(choices[name]) for name in PARTS if name in config["method"]}
+    parts = {name: str(choices[name]) for name in PARTS if name in config["method"]}
     return Specification(
         task=task,
         method=method,
@@ -86,14 +86,14 @@ def specify(cfg: DictConfig, choices: Mapping[str, Any]) -> Specification:
         task_variant=" ".join(_departures(config["task"], _written(cfg, "task", task))),
         method_variant=" ".join(
             [
-                *_stage_variant(cfg, config["method"], stages, _usual_parts(method)),
+                *_part_variant(cfg, config["method"], parts, _usual_parts(method)),
                 *_departures(config["method"], _written(cfg, "method", method)),
             ]
         ),
         # Two methods that come to the same line-up have the same numbers but runs of their own.
         digest=digest({**config, "chosen": {"task": task, "method": method}}),
         task_digest=digest({"task": config["task"]}),
-        stages=stages,
+        parts=parts,
     )
 
 
@@ -126,11 +126,11 @@ def _canonical(value: Any) -> Any:
     return value
 
 
-def _stage_variant(
-    cfg: DictConfig, method: Mapping[str, Any], stages: Mapping[str, str], usual: Mapping[str, str]
+def _part_variant(
+    cfg: DictConfig, method: Mapping[str, Any], parts: Mapping[str, str], usual: Mapping[str, str]
 ) -> Iterator[str]:
     """Spell the parts of a method that are not the usual ones."""
-    for name, choice in stages.items():
+    for name, choice in parts.items():
         if choice != usual.get(name):
             yield f"{name}={choice}"
         if isinstance(method[name], Mapping):

@@ -1,4 +1,4 @@
-"""The pipeline of FGM and VAE-GA: its stages, any combination of them, and what it reports."""
+"""The pipeline of FGM and VAE-GA: its parts, any combination of them, and what it reports."""
 
 import itertools
 from functools import cache
@@ -79,7 +79,7 @@ def test_any_combination_of_stages_runs_and_tells_what_it_is(
         judged = latent == "oracle" and axes == "identity"
         assert ("graph_recovery" in record.diagnostics) == judged
     chosen_parts = {"latent": latent, "axes": axes, "graph": graph}
-    assert spec.stages == {**chosen_parts, "surrogate": "cliques", "search": "ascent"}
+    assert spec.parts == {**chosen_parts, "surrogate": "cliques", "search": "ascent"}
     words = spec.method_variant.split()
     for name, choice, usual in zip(
         chosen_parts, (latent, axes, graph), ("vae", "identity", "stein"), strict=True
@@ -160,8 +160,8 @@ def test_a_method_without_parts_is_the_same_whatever_is_chosen(part: str) -> Non
 
 
 def test_what_is_typed_wins_over_the_experiment_and_that_over_the_method() -> None:
-    assert specification("method=ga").stages["latent"] == "identity"
-    assert specification("method=ga", "latent=pca").stages["latent"] == "pca"
+    assert specification("method=ga").parts["latent"] == "identity"
+    assert specification("method=ga", "latent=pca").parts["latent"] == "pca"
     with_experiment = specification("experiment=known_graph", "method=ga")
     assert with_experiment.config["method"]["search"]["steps"] == 20
     typed = specification("experiment=known_graph", "method=ga", "search.steps=3")

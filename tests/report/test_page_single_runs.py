@@ -151,7 +151,7 @@ def test_the_command_of_a_run_composes_the_very_same_configuration(words: list[s
         {
             "task": spec.task, "task_variant": spec.task_variant, "method": spec.method,
             "method_variant": f"{spec.method_variant} digest=01234567".strip(), "d": spec.d,
-            "n": spec.n, "budget": spec.budget, **spec.stages,
+            "n": spec.n, "budget": spec.budget, **spec.parts,
         }
     )  # fmt: skip
     *start, last = shlex.split(run_command(row, spec.config["budget"]))

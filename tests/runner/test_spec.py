@@ -150,12 +150,12 @@ def test_stages_and_what_lies_deeper_are_spelled(overrides: tuple[str, ...], var
 
 def test_the_stages_of_a_method_are_told() -> None:
     spec = composed("method=fgm", "latent=pca")
-    assert spec.stages == {
+    assert spec.parts == {
         "latent": "pca", "axes": "identity", "graph": "stein", "surrogate": "cliques",
         "search": "ascent",
     }  # fmt: skip
-    assert composed("method=ga", "latent=pca").stages["latent"] == "pca"
-    assert composed("method=naive", "latent=pca").stages == {}
+    assert composed("method=ga", "latent=pca").parts["latent"] == "pca"
+    assert composed("method=naive", "latent=pca").parts == {}
 
 
 def test_writing_out_a_default_is_no_departure() -> None:

@@ -21,7 +21,7 @@ def collect_graphs(
 ) -> tuple[list[dict[str, Any]], list[int | None]]:
     """Return the different graphs, and for every run which of them it found, if any.
 
-    It costs a look at the file of every run whose method has a stage for the graph. Where the
+    It costs a look at the file of every run whose method has a part for the graph. Where the
     first run of a configuration tells of no edges, no other run of it does.
     """
     graphs: dict[str, int] = {}
