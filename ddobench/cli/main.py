@@ -5,8 +5,10 @@ import functools
 import logging
 import os
 import shlex
+import signal
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from ddobench.cli.argv import CONFIG_DIR, MULTIRUN, normalise, normalise_line, option_value
@@ -41,7 +43,8 @@ def run_hydra(job: Callable[[Any], Any], config_name: str) -> None:
     wants_traceback = os.environ.get("HYDRA_FULL_ERROR") == "1"
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors come to us instead of being printed by Hydra
     try:
-        _start(job, config_name)
+        with _ending_like_ctrl_c():
+            _start(job, config_name)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         raise SystemExit(130) from None
@@ -52,6 +55,21 @@ def run_hydra(job: Callable[[Any], Any], config_name: str) -> None:
         if sentence is None or wants_traceback:
             raise
         _complain(sentence)
+
+
+@contextlib.contextmanager
+def _ending_like_ctrl_c() -> Iterator[None]:
+    """Let other signals end a sweep as Ctrl-C does, with a word; one that is ignored stays so."""
+    names = ("SIGTERM", "SIGHUP") if threading.current_thread() is threading.main_thread() else ()
+    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    changed = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
+    for number in changed:
+        signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for number in changed:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _complain(sentence: str) -> NoReturn:

@@ -4,7 +4,7 @@ import sys
 import types
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
-from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from hydra.errors import InstantiationException
 from hydra.utils import get_class, instantiate
@@ -15,6 +15,8 @@ from ddobench.identity import Identity, identify, read_identity
 if TYPE_CHECKING:
     from ddobench.contracts import Method, Task  # these need PyTorch, which takes seconds
 
+Built = TypeVar("Built")
+
 TARGET = "_target_"  # where the code of a class lives
 CARD = "card"  # label, colour and summary: for people, never part of a result
 
@@ -23,20 +25,14 @@ def build_task(config: Mapping[str, Any]) -> "Task":
     """Build the task of a resolved configuration."""
     from ddobench.contracts import Task
 
-    task = _build(config, "task")
-    if not isinstance(task, Task):
-        raise UsageError(f"task._target_ must name a Task, got {config['_target_']}")
-    return task
+    return _build(config, "task", Task)  # type: ignore[type-abstract]
 
 
 def build_method(config: Mapping[str, Any]) -> "Method":
     """Build the method of a resolved configuration."""
     from ddobench.contracts import Method
 
-    method = _build(config, "method")
-    if not isinstance(method, Method):
-        raise UsageError(f"method._target_ must name a Method, got {config['_target_']}")
-    return method
+    return _build(config, "method", Method)  # type: ignore[type-abstract]
 
 
 def name_classes(config: Any, key: str = "") -> Any:
@@ -68,14 +64,18 @@ def load_class(target: str, key: str) -> type:
         raise UsageError(f"{key} names {target}, which cannot be imported: {error}") from error
 
 
-def _build(config: Mapping[str, Any], key: str) -> object:
+def _build(config: Mapping[str, Any], key: str, kind: type[Built]) -> Built:
+    """Build an object of a kind; nothing is called before every class in it has been checked."""
     if "_target_" not in config:
         raise UsageError(f"{key} must have a _target_, got the keys {', '.join(map(str, config))}")
     bare = {name: value for name, value in config.items() if name != CARD}
+    if not issubclass(load_class(config[TARGET], key), kind):
+        raise UsageError(f"{key}._target_ must name a {kind.__name__}, got {config[TARGET]}")
     for path, node in _targets(bare, key):
         _check_fields(node, path)
     try:
-        return instantiate(bare, _convert_="all")
+        built: Built = instantiate(bare, _convert_="all")
+        return built
     except InstantiationException as error:
         if isinstance(error.__cause__, UsageError):
             raise error.__cause__ from None
@@ -98,7 +98,10 @@ def _check_fields(node: Mapping[str, Any], key: str) -> None:
     """Raise for a parameter that is unknown or left out, or a value of the wrong kind."""
     kind = load_class(node["_target_"], key)
     if not is_dataclass(kind):
-        return
+        raise UsageError(
+            f"{key}._target_ must name a dataclass, whose fields are its parameters, "
+            f"got {node['_target_']}"
+        )
     hints = get_type_hints(kind)
     known = {field.name: hints[field.name] for field in fields(kind) if field.init}
     for name, value in node.items():

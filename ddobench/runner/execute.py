@@ -126,8 +126,14 @@ def _run_batch(
         if not portrait.exists():
             store.write_portrait(portrait, paint(spec, task, seeds[0]))
         records = run_seeds(spec, task, method, seeds, base)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        if len(seeds) > 1:
+            log.warning(
+                "%s seed %s failed together, each is tried alone: %s",
+                spec.title, format_seeds(seeds), reason,
+            )  # fmt: skip
+            return _run_one_by_one(spec, task, method, seeds, store, place)
         log.warning("%s seed %s failed: %s", spec.title, format_seeds(seeds), reason)
         for seed in seeds:
             row = {**base, **_finished(), "seed": seed, "status": "failed", "reason": reason}
@@ -146,6 +152,23 @@ def _run_batch(
             store.write(place, record)
         outcome += Outcome(**{status: 1})
     return outcome
+
+
+def _run_one_by_one(
+    spec: Specification,
+    task: Task,
+    broken: Method,
+    seeds: Sequence[int],
+    store: Store,
+    place: Place,
+) -> Outcome:
+    """Run the seeds of a batch that broke down apart, so that only those fail that must."""
+    total = Outcome()
+    for seed in seeds:
+        method = spec.build_method()
+        method.cache = broken.cache
+        total += _run_batch(spec, task, method, [seed], store, place)
+    return total
 
 
 def run_seeds(

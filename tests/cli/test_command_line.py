@@ -416,8 +416,9 @@ def test_a_killed_sweep_continues_where_it_was(spawn: Spawn, plugin: Path, tmp_p
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=str)
 def test_an_interrupted_sweep_ends_cleanly_and_says_how_to_go_on(
-    spawn: Spawn, plugin: Path, tmp_path: Path
+    spawn: Spawn, plugin: Path, tmp_path: Path, number: signal.Signals
 ) -> None:
     results, gate = tmp_path / "runs", tmp_path / "gate"
     process = spawn(
@@ -425,7 +426,7 @@ def test_an_interrupted_sweep_ends_cleanly_and_says_how_to_go_on(
         "-m", "seed=0-99", f"results_dir={results}",
     )  # fmt: skip
     wait_until(gate.with_suffix(".reached").exists, process)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     code, out, err = finish(process)
     assert code == 130
     assert "interrupted: 1 of 100 runs are stored; the same command continues" in out

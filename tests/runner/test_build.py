@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -166,3 +167,25 @@ def test_every_class_however_deep_is_named_and_nothing_says_where_it_lives() -> 
         },
         "budget": {"top": 1},
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("key", ["method", "task"])
+def test_a_class_that_is_none_of_ours_is_refused_before_it_is_called(
+    tmp_path: Path, key: str
+) -> None:
+    file = tmp_path / "written"
+    config = {"_target_": "logging.FileHandler", "filename": str(file)}
+    build = {"method": build_method, "task": build_task}[key]
+    with pytest.raises(
+        UsageError, match=rf"^{key}._target_ must name a {key.title()}, got logging"
+    ):
+        build(config)
+    assert not file.exists()
+
+
+def test_a_part_that_is_none_of_ours_is_refused_before_it_is_called(tmp_path: Path) -> None:
+    file = tmp_path / "written"
+    part = {"_target_": "logging.FileHandler", "filename": str(file)}
+    with pytest.raises(UsageError, match=r"^method.part._target_ must name a dataclass"):
+        build_method(config_of(part=part))
+    assert not file.exists()

@@ -242,7 +242,10 @@ def test_a_batch_that_breaks_leaves_its_error_and_is_tried_again(
     assert runs["reason"].tolist() == ["ArithmeticError: no convergence"] * 2
     assert "Traceback" in (store.folder / runs["path"][0]).read_text()
     assert caplog.messages == [
-        "breaking on sum d=3 n=20 seed 0-1 failed: ArithmeticError: no convergence"
+        "breaking on sum d=3 n=20 seed 0-1 failed together, each is tried alone: "
+        "ArithmeticError: no convergence",
+        "breaking on sum d=3 n=20 seed 0 failed: ArithmeticError: no convergence",
+        "breaking on sum d=3 n=20 seed 1 failed: ArithmeticError: no convergence",
     ]
     monkeypatch.setattr(Breaking, "healed", True)
     assert execute(spec, [0, 1], store) == Outcome(ok=2)
@@ -455,3 +458,30 @@ def test_runs_named_by_an_earlier_schema_are_said_once_to_be_run_again(
     assert caplog.text == ""
     assert len(load(store.folder)) == 4, "all are read"
     assert store.retired(now.place(store)) == 2
+
+
+class Cursed(Climb):
+    """Breaks down whenever one seed is there, or leaves by the back door."""
+
+    name: ClassVar[str] = "cursed"
+    curse: ClassVar[BaseException] = ArithmeticError("cursed")
+
+    def fit(self, data: Dataset, rng: Streams) -> None:
+        """Look at the seeds first."""
+        if 1 in rng.seeds:
+            raise self.curse
+        super().fit(data, rng)
+
+
+@pytest.mark.parametrize(
+    ("curse", "reason"),
+    [(ArithmeticError("cursed"), "ArithmeticError: cursed"), (SystemExit(0), "SystemExit: 0")],
+)
+def test_a_batch_that_breaks_for_one_seed_is_run_one_by_one_and_only_that_seed_fails(
+    store: Store, monkeypatch: pytest.MonkeyPatch, curse: BaseException, reason: str
+) -> None:
+    monkeypatch.setattr(Cursed, "curse", curse)
+    assert execute(specify_fake(Cursed), [0, 1, 2], store) == Outcome(ok=2, failed=1)
+    runs = load(store.folder).set_index("seed")
+    assert runs["status"].to_dict() == {0: "ok", 1: "failed", 2: "ok"}
+    assert runs["reason"][1] == reason
