@@ -1,7 +1,13 @@
 """The bias-corrected and accelerated bootstrap of means, for many samples of one size at once.
 
-Efron and Tibshirani, An Introduction to the Bootstrap, section 14.3. scipy has the same for one
-sample, and the tests compare; but a report has thousands, which share their resamples here.
+Efron and Tibshirani, An Introduction to the Bootstrap, section 14.3. `scipy.stats.bootstrap` gives
+the same to the last digits for 50 values or more, and the tests compare. For few values, as most
+reports have, it does not: resamples that are the sample in another order tie with its mean, but
+rounding puts them to one side; for 3 to 5 values a bound then moves by up to 0.3 of the width.
+
+Nor is it cheap. A report of 10,000 runs has some 530 intervals of 250 values: here 0.4 ms of CPU
+time each, with scipy 7 ms vectorised (16 times as much) and 12 ms one by one (28 times), which
+is 4 to 6 s of the 60 s that such a report may take. For 5 values it is 2 and 5 times as much.
 """
 
 from functools import lru_cache

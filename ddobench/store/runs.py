@@ -127,8 +127,7 @@ class Store:
         """Leave the error of a run that has no result."""
         path = place.error(row["seed"])
         text = json.dumps({"row": row, "trace": trace}, indent=2, default=str)
-        write_whole(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
-        return path
+        return write_whole(path, text)
 
     def cache(self, task: str) -> ArrayCache:
         """Return what methods of a task (named by its digest) share between runs."""
@@ -141,7 +140,7 @@ class Store:
     def write_portrait(self, path: Path, portrait: Portrait) -> None:
         """Store what a task looks like."""
         text = json.dumps(asdict(portrait))
-        write_whole(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+        write_whole(path, text)
 
     def _sound(self, place: Place, seed: int) -> bool:
         return _guarded(place.file(seed), _read_metadata) is not None

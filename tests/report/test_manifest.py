@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from ddobench.report.data.files import write_atomically
 from ddobench.report.output.manifest import clear_stale
+from ddobench.store.atomic import write_whole
 
 
 def test_a_report_clears_away_what_an_earlier_one_left_and_nothing_else(tmp_path: Path) -> None:
     figures, tables = tmp_path / "figures", tmp_path / "tables"
     ours = {figures / "old.svg": b"old", figures / "edited.svg": b"ours", tables / "a.csv": b"a"}
     for path, content in ours.items():
-        write_atomically(path, content)
+        write_whole(path, content)
     clear_stale(tmp_path, ours)
     (figures / "edited.svg").write_bytes(b"theirs")
     (figures / "notes.svg").write_bytes(b"theirs")

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from ddobench.report.data.files import write_atomically
 from ddobench.report.data.origins import find_origins
 from ddobench.report.data.report_data import ReportData
 from ddobench.report.figures.figure import Figure
 from ddobench.report.figures.regret import regret_by_dimension
 from ddobench.report.page.page import Contents, render_page
+from ddobench.store.atomic import write_whole
 from ddobench.store.records import Portrait, Record
 from ddobench.store.runs import Store
 from tests.support.chromium import PATIENCE_OF_A_PAGE, find_chromium, is_required, start_chromium
@@ -54,7 +54,7 @@ def report(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Path:
         source="runs",
         command="python -m ddobench.report",
     )
-    return write_atomically(folder / "index.html", render_page(contents))
+    return write_whole(folder / "index.html", render_page(contents))
 
 
 def _fill(store: Store) -> None:

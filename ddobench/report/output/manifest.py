@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 
-from ddobench.report.data.files import write_atomically
+from ddobench.store.atomic import write_whole
 
 NAME = "manifest.json"
 FOLDERS = ("figures", "tables")
@@ -27,7 +27,7 @@ def clear_stale(report: Path, files: Mapping[Path, bytes]) -> Path:
             stale = report / name
             if stale.is_file() and sha256(stale.read_bytes()).hexdigest() == digest:
                 stale.unlink()
-    return write_atomically(report / NAME, json.dumps(written, indent=1, sort_keys=True) + "\n")
+    return write_whole(report / NAME, json.dumps(written, indent=1, sort_keys=True) + "\n")
 
 
 def _read(path: Path) -> dict[str, str]:

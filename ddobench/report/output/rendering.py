@@ -2,6 +2,12 @@
 
 While this process draws, others render what is drawn already; then it helps them. They are new
 processes, as copies would share its open font files and read glyphs from the wrong places.
+
+A ProcessPoolExecutor of new processes would be shorter and gives the same bytes. Measured on the 39
+figures of 135 runs, two busy cores, four pairs of runs: it takes 1.03 to 1.19 times the CPU time
+and at best 1.16 times the wall time if this process helps, more if it does not. Its workers run the
+script of the caller again unless that guards its main part, outlive a killed parent, and once one
+is lost Python 3.11 fails on figures taken back from the pool to help.
 """
 
 import contextlib

@@ -12,7 +12,6 @@ import yaml
 from ddobench.errors import UsageError
 from ddobench.report.claims.claims import read_claims
 from ddobench.report.claims.verdicts import judge
-from ddobench.report.data.files import write_atomically
 from ddobench.report.data.origins import find_origins
 from ddobench.report.data.report_data import FILTERS, ReportData
 from ddobench.report.figures.figure import Figure
@@ -23,6 +22,7 @@ from ddobench.report.output.table_files import table_files
 from ddobench.report.page.page import FIRST_SWEEP, INTERVAL_NOTE, Contents, render_page
 from ddobench.report.tables.formats import problem_table, to_csv
 from ddobench.report.tables.styles import explain_privileges
+from ddobench.store.atomic import write_whole
 
 Remarks = Mapping[str, Sequence[Mapping[str, str]]]  # by task: texts, some with a command
 
@@ -88,7 +88,7 @@ def write_report(
         **{path: text.encode("utf-8") for path, text in texts.items()},
     }
     for path, content in contents.items():
-        write_atomically(path, content)
+        write_whole(path, content)
     files = (*contents, clear_stale(target, contents))
     message = f"{_from_here(target / 'index.html')}: {_summary(stored, figures)}"
     return Written(target / "index.html", files, message)

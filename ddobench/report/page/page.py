@@ -145,14 +145,13 @@ def _controls(task: str, stored: ReportData) -> list[dict[str, Any]]:
     ]
 
 
-def _pair_values(cell: pd.DataFrame) -> list[list[Any]]:
+def _pair_values(cell: pd.DataFrame) -> list[list[tuple[str, Any]]]:
     """Spell the comparisons of one cell, each text with the number to sort it by."""
     variants = [rows for _, rows in cell.groupby(SERIES, sort=False)]
     lines = []
     for rows, texts in zip(variants, comparisons.format_rows(cell), strict=True):
         values = rows[["mean", "difference", "p_holm"]].to_numpy(float).ravel().tolist()
-        numbers = zip([*values, rows["pairs"].max()], texts[1:], strict=True)
-        lines.append([texts[0], *numbers])
+        lines.append(list(zip(texts, [texts[0], *values, rows["pairs"].max()], strict=True)))
     return lines
 
 
