@@ -35,7 +35,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class Judged:
-    """The designs of every recorded iteration, with the `top` that the method itself ranks first."""
+    """The designs of every recorded iteration, and which of them the method ranks first."""
 
     truth: Values  # (T, K), NaN where invalid
     invalid: NDArray[np.bool_]  # (T, K)

@@ -11,8 +11,11 @@ from ddobench.progress import reporting
 from ddobench.seeds import parse_seeds
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ddobench.runner.execute import Outcome
     from ddobench.runner.spec import Specification
+    from ddobench.scores import Unit
     from ddobench.store.runs import Store
 
 plugins.register()  # worker processes of a launcher start here
@@ -47,6 +50,7 @@ def run_job(cfg: DictConfig) -> "Outcome":
 def _describe(spec: "Specification", seeds: tuple[int, ...], fresh: int, store: "Store") -> str:
     """Say in one line what the asked-for runs gave."""
     from ddobench.runner.execute import place_of
+    from ddobench.scores import tabled_scores
     from ddobench.store.runs import load
 
     folder = place_of(store, spec).folder
@@ -59,8 +63,17 @@ def _describe(spec: "Specification", seeds: tuple[int, ...], fresh: int, store: 
     if ok.empty:
         reasons = "; ".join(sorted(set(runs["reason"])))
         return f"{head}: {runs['status'].iloc[0]}: {reasons} ({news} in {folder})"
-    mean = ok[["final_model", "regret_final", "invalid_final"]].mean()
-    return (
-        f"{head}: value {mean['final_model']:.3g} sd, regret {mean['regret_final']:.3g} "
-        f"({ok['regret_unit'].iloc[0]}), invalid {mean['invalid_final']:.0%} ({news} in {folder})"
-    )
+    told = [
+        f"{table.key} {_spell(score.unit, ok, float(ok[score.name].mean()))}"
+        for score, table in tabled_scores()
+        if score.board
+    ]
+    return f"{head}: {', '.join(told)} ({news} in {folder})"
+
+
+def _spell(unit: "Unit", runs: "pd.DataFrame", mean: float) -> str:
+    """Spell a mean for one line on a screen."""
+    if unit.fraction:
+        return f"{mean:.0%}"
+    told = f"({runs[unit.told_by].iloc[0]})" if unit.told_by else unit.sign
+    return f"{mean:.3g} {told}"

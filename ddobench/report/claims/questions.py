@@ -12,15 +12,7 @@ import numpy as np
 import pandas as pd
 
 from ddobench.report.tables.formats import MINUS
-
-SCORES = {
-    "final_model": "final value, ranked by the method",
-    "final_oracle": "final value, ranked by the oracle",
-    "best_oracle": "best iteration, ranked by the oracle",
-    "regret_final": "regret",
-    "invalid_final": "invalid designs at the end",
-}
-LANDMARKS = ("best_visible", "optimum")  # columns that a level may be measured from
+from ddobench.scores import find_score
 
 
 @dataclass(frozen=True)
@@ -168,9 +160,8 @@ def _split(variant: str) -> frozenset[str]:
 
 
 def _unit(cell: pd.DataFrame, score: str) -> str:
-    if score == "invalid_final":
-        return "%"
-    if score == "regret_final":
-        named = "".join(cell["regret_unit"].head(1))
+    unit = find_score(score).unit
+    if unit.told_by:
+        named = "".join(cell[unit.told_by].head(1))
         return {"raw": "raw units", "": "raw units"}.get(named, named)
-    return "sd"
+    return unit.sign
