@@ -1,6 +1,7 @@
 """Promises of the declared scores: one declaration is all that a new one takes."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -93,9 +94,10 @@ def test_a_new_score_arrives_everywhere_by_its_declaration_alone(
     assert parse_claims({"claims": [claim]})[0].question.score == GOOD_FINAL.name
 
 
-@pytest.mark.parametrize("kind", ["curves", "scores"])
-def test_every_number_of_a_run_has_a_name_of_its_own_and_a_sentence(kind: str) -> None:
-    declared = {"curves": scores.CURVES, "scores": EVERY}[kind]
+@pytest.mark.parametrize("declared", [scores.CURVES, EVERY], ids=["curves", "scores"])
+def test_every_number_of_a_run_has_a_name_of_its_own_and_a_sentence(
+    declared: Sequence[Curve | Score],
+) -> None:
     names = [one.name for one in declared]
     assert len(set(names)) == len(names)
     for one in declared:

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 from matplotlib.ticker import MaxNLocator
 
-from ddobench.report.data.details import climbing_runs, column, graph_settings, read_details
+from ddobench.report.data.details import climbing_runs, read_details, stage_settings
 from ddobench.report.data.files import row_stem
 from ddobench.report.data.report_data import ReportData
 from ddobench.report.data.samples import count_seeds
@@ -59,8 +59,7 @@ def scores_by_confidence(stored: ReportData) -> Iterator[Figure | Absence]:
         if len(set(sweep["alpha"])) > 1:
             drawn = True
             yield _figure(stored, sweep)
-    discovering = tested[column(tested, "graph") == "stein"]
-    if not drawn and _PUBLISHED in set(discovering["task"]):
+    if not drawn and _PUBLISHED in set(tested["task"]):
         yield Absence(
             title=f"Scores against confidence: {_PUBLISHED}",
             task=_PUBLISHED,
@@ -71,7 +70,7 @@ def scores_by_confidence(stored: ReportData) -> Iterator[Figure | Absence]:
 
 def _level(config: Mapping[str, Any]) -> float:
     """Return the level of the test of edges, NaN without one."""
-    level = graph_settings(config).get("alpha")
+    level = stage_settings(config, "graph").get("alpha")
     return float(level) if isinstance(level, int | float) else float("nan")
 
 
