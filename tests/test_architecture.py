@@ -89,7 +89,7 @@ def test_every_option_of_a_part_is_in_the_table(group: str) -> None:
     assert re.findall(r"`(\w+)`", row.split("|")[-2]) == [entry.name for entry in entries(group)]
 
 
-@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "README.md"])
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md"])
 def test_the_files_that_a_page_names_exist(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     named = set(re.findall(r"`([\w./-]+/[\w-]+\.(?:py|yaml|json|md))`", text))

@@ -12,8 +12,11 @@ from ddobench.progress import reporting
 from ddobench.seeds import parse_seeds
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ddobench.runner.execute import Outcome
     from ddobench.runner.spec import Specification
+    from ddobench.scores import Unit
     from ddobench.store.runs import Store
 
 # what the sweep of this process has specified already, by the overrides of each point
@@ -69,6 +72,7 @@ def run_job(cfg: DictConfig) -> "Outcome":
 
 def _describe(spec: "Specification", seeds: tuple[int, ...], fresh: int, store: "Store") -> str:
     """Say in one line what the asked-for runs gave."""
+    from ddobench.scores import tabled_scores
     from ddobench.store.runs import load
 
     folder = spec.place(store).folder
@@ -81,8 +85,17 @@ def _describe(spec: "Specification", seeds: tuple[int, ...], fresh: int, store: 
     if ok.empty:
         reasons = "; ".join(sorted(set(runs["reason"])))
         return f"{head}: {runs['status'].iloc[0]}: {reasons} ({news} in {folder})"
-    mean = ok[["final_model", "regret_final", "invalid_final"]].mean()
-    return (
-        f"{head}: value {mean['final_model']:.3g} sd, regret {mean['regret_final']:.3g} "
-        f"({ok['regret_unit'].iloc[0]}), invalid {mean['invalid_final']:.0%} ({news} in {folder})"
-    )
+    told = [
+        f"{table.key} {_spell(score.unit, ok, float(ok[score.name].mean()))}"
+        for score, table in tabled_scores()
+        if score.board
+    ]
+    return f"{head}: {', '.join(told)} ({news} in {folder})"
+
+
+def _spell(unit: "Unit", runs: "pd.DataFrame", mean: float) -> str:
+    """Spell a mean for one line on a screen."""
+    if unit.fraction:
+        return f"{mean:.0%}"
+    told = f"({runs[unit.told_by].iloc[0]})" if unit.told_by else unit.sign
+    return f"{mean:.3g} {told}"

@@ -11,14 +11,15 @@ from typing import Any, NoReturn
 import pandas as pd
 
 from ddobench.compare import spelling
-from ddobench.compare.matching import SCORES, change_table, match_runs
+from ddobench.compare.matching import change_table, match_runs
 from ddobench.compare.settings import Change, config_changes, origin_changes
 from ddobench.compare.sides import Side, read_sides
 from ddobench.errors import UsageError
 from ddobench.progress import reporting_late
-from ddobench.report.data.files import write_atomically
 from ddobench.report.data.report_data import FILTERS
 from ddobench.report.tables.formats import to_csv
+from ddobench.scores import HEADLINE, comparable_names
+from ddobench.store.atomic import write_whole
 
 _EPILOG = """\
 A and B are each a folder of stored runs, or a git revision (a hash or the beginning of one, a
@@ -92,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if options.output.suffix == ".csv"
             else spelling.to_markdown(found.said, found.score, listed, found.sections)
         )
-        print(f"\n{write_atomically(options.output, text)}: {len(listed)} lines")
+        print(f"\n{write_whole(options.output, text)}: {len(listed)} lines")
     return int(options.fail_on_change and (found.changed > 0 or not found.compared))
 
 
@@ -172,7 +173,7 @@ def _parser() -> argparse.ArgumentParser:
                         help=f"only runs with this {', '.join(FILTERS)}")  # fmt: skip
     parser.add_argument("--results-dir", type=Path, default=Path("results/runs"),
                         help="where the runs of a revision are (default: %(default)s)")  # fmt: skip
-    parser.add_argument("--score", choices=SCORES, default=SCORES[0],
+    parser.add_argument("--score", choices=comparable_names(), default=HEADLINE.name,
                         help="what to average (default: %(default)s)")  # fmt: skip
     parser.add_argument("--output", type=Path, metavar="FILE",
                         help="also write the table, .csv with every digit or .md")  # fmt: skip

@@ -7,14 +7,10 @@ import pandas as pd
 
 from ddobench.compare.sides import Side
 from ddobench.report.tables.columns import CELL, SERIES
+from ddobench.scores import repeatable_names
 from ddobench.stats.samples import paired_difference
 
-SCORES = ("final_model", "best_oracle", "regret_final", "invalid_final")
 KEY = [*CELL, *SERIES, "seed"]  # not the digest: a new version of a method has another
-_EXACT = [
-    *("best_visible", "optimum", "final_model", "final_oracle", "best_oracle", "regret_final"),
-    *("invalid_final", "predicted_final", "status"),
-]
 _COUNTS = ["pairs", "identical", "changed", "only_a", "only_b", "status_changes"]
 _NUMBERS = [
     *("scored", "mean_a", "mean_b", "difference", "low", "high", "interval", "t_low", "t_high"),
@@ -32,7 +28,7 @@ def match_runs(a: Side, b: Side) -> pd.DataFrame:
     both = left.merge(right, on=KEY, how="outer", suffixes=("_a", "_b"), indicator="in")
     both["in"] = both["in"].astype(str).map({"left_only": "A", "right_only": "B", "both": "both"})
     same = both["in"] == "both"
-    for name in _EXACT:
+    for name in ("status", *repeatable_names()):
         same &= _same_bits(left, right, both, name)
     for name in (f"print {name}" for name in _curve_names(a) if name in _curve_names(b)):
         known = both[f"{name}_a"].notna() & both[f"{name}_b"].notna()

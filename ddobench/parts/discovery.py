@@ -47,6 +47,7 @@ class Discovered:
     graph: Graph
     hessian: Matrix | None = None  # (e, e) pseudo-Hessian, where one was estimated
     dropped: int = 0  # edges that the guard against too many cliques took away
+    rows: int | None = None  # by which the test took the pseudo-Hessian to be estimated
 
     def describe(self) -> dict[str, Any]:
         """Return all of it for a record."""
@@ -57,6 +58,7 @@ class Discovered:
             "clique_sizes": {str(size): sizes[size] for size in sorted(sizes)},
             "dropped_edges": self.dropped,
             "pseudo_hessian": None if self.hessian is None else self.hessian.round(5).tolist(),
+            "tested_rows": self.rows,
         }
 
 
@@ -130,7 +132,7 @@ class Stein(Discovery):
         strongest = sorted(edges, key=lambda pair: -abs(hessian[pair]))
         kept = thin_out(len(hessian), strongest, self.most_cliques)
         return Discovered(
-            Graph.from_edges(len(hessian), kept), hessian, dropped=len(edges) - len(kept)
+            Graph.from_edges(len(hessian), kept), hessian, len(edges) - len(kept), rows
         )
 
 

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from ddobench.contracts import Insight, Method, Problem
 from ddobench.graphs import Recovery
+from ddobench.scores import PREDICTED, VALUE_MODEL
 
 ROWS = 2000  # visible designs looked at
 SAME = 0.999  # correlation from which a code counts as a hidden coordinate
@@ -75,7 +76,7 @@ def describe_round_trip(values: Matrix, y: Matrix) -> dict[str, float]:  # (K,),
 
 def describe_excess(curves: Mapping[str, Matrix]) -> dict[str, list[float]]:
     """Say by how many standard deviations the designs a method ranks first fall short."""
-    excess = curves["predicted"] - curves["value_model"]  # (T,)
+    excess = curves[PREDICTED.name] - curves[VALUE_MODEL.name]  # (T,)
     return {} if np.isnan(excess).all() else {"overestimation": excess.tolist()}
 
 

@@ -13,11 +13,12 @@ import torch
 from torch import Tensor
 
 from ddobench.contracts import Dataset, Method, Problem, Task
+from ddobench.judging import Reference
 from ddobench.progress import active, track
 from ddobench.rng import Streams
 from ddobench.runner.diagnostics import describe_excess, diagnose
 from ddobench.runner.provenance import command_line, describe_machine
-from ddobench.runner.scoring import Reference, score
+from ddobench.runner.scoring import conclude, score
 from ddobench.runner.spec import Specification
 from ddobench.seeds import format_seeds
 from ddobench.store.records import Portrait, Record
@@ -305,19 +306,11 @@ def _record_one(
             for name in measured[0]
         },
     }
-    final = float(curves["value_model"][-1])
-    unit = reference.sd if task.regret_unit == "raw" else 1.0
-    optimum = float(reference.standardise(np.asarray(reference.optimum)))
     row = {
         "status": "ok",
         "reason": "",
-        "final_model": final,
-        "final_oracle": float(curves["value_oracle"][-1]),
-        "best_oracle": float(curves["value_oracle"].max()),
-        "regret_final": (optimum - final) * unit,
+        **conclude(curves, reference, task.regret_unit),
         "regret_unit": task.regret_unit,
-        "invalid_final": float(curves["invalid"][-1]),
-        "predicted_final": float(curves["predicted"][-1]),
         "iterations": int(curves["iteration"][-1]),
         "designs": truth.shape[1],
     }

@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 
 from ddobench.errors import UsageError
 from ddobench.progress import track
+from ddobench.scores import curve_names, stored_names
 from ddobench.store.atomic import write_whole
 from ddobench.store.cache import ArrayCache
 from ddobench.store.records import Portrait, Record
@@ -36,11 +37,6 @@ _ERROR = ".error.json"
 _PORTRAIT = ".portrait.json"
 _IDENTITY = ("task", "task_variant", "method", "method_variant", "d", "n", "seed", "budget")
 _ROW = (*_IDENTITY, "digest", "status")  # what every stored row has
-_SCORES = (
-    "best_visible", "optimum", "final_model", "final_oracle", "best_oracle", "regret_final",
-    "invalid_final", "seconds_fit", "seconds_propose",
-)  # fmt: skip
-_CURVES = ("value_model", "value_oracle", "survivors", "invalid", "predicted")
 Result = TypeVar("Result")
 
 
@@ -213,16 +209,17 @@ def _runs_frame(root: Path, finished: dict[str, dict[str, Any]]) -> pd.DataFrame
     frame = pd.DataFrame(rows)
     if frame.empty:
         frame = pd.DataFrame(columns=[*_ROW, "path"])
-    return _with_columns(frame, _SCORES).sort_values(list(_IDENTITY), ignore_index=True)
+    return _with_columns(frame, stored_names()).sort_values(list(_IDENTITY), ignore_index=True)
 
 
 def _curves_frame(found: Sequence[tuple[dict[str, Any], pa.Table]]) -> pd.DataFrame:
     """Stack the curves of runs, each named by its row."""
     if not found:
-        return _with_columns(pd.DataFrame(columns=[*_IDENTITY, "digest", "iteration"]), _CURVES)
+        empty = pd.DataFrame(columns=[*_IDENTITY, "digest", "iteration"])
+        return _with_columns(empty, curve_names())
     rows, tables = zip(*found, strict=True)
     frame = pa.concat_tables(tables, promote_options="permissive").to_pandas()
-    frame = _with_columns(frame, _CURVES)
+    frame = _with_columns(frame, curve_names())
     lengths = [len(table) for table in tables]
     for name in (*_IDENTITY, "digest"):
         frame[name] = np.repeat([row[name] for row in rows], lengths)

@@ -51,8 +51,10 @@ def test_codes_and_designs_are_scattered_in_pairs_and_coloured_by_value(tmp_path
 def test_the_smallest_size_and_the_plainest_run_are_chosen(tmp_path: Path) -> None:
     rows = [encoding(d, s) for d in (21, 11) for s in (0, 1)]
     rows += [encoding(11, method_variant="latent=scores", latent="scores")]
-    rows += [encoding(7, method_variant="latent=identity", latent="identity")]
-    figure = only(codes_beside_designs, stored_with(tmp_path, [(row, sample()) for row in rows]))
+    plain = encoding(7, method_variant="latent=identity", latent="identity")
+    scaled = (2 * np.array(sample()["designs_sample"]) + 1).tolist()
+    told = [(row, sample()) for row in rows] + [(plain, sample() | {"codes_sample": scaled})]
+    figure = only(codes_beside_designs, stored_with(tmp_path, told))
     assert figure.name == "codes-toy3d-d11-n100"
     assert "latent: vae" in figure.caption
     assert "seed 0 alone, the first coordinates" in figure.caption
@@ -68,9 +70,15 @@ def test_fewer_codes_than_coordinates_have_fewer_panels(tmp_path: Path) -> None:
 
 
 def test_only_a_task_that_is_there_to_be_looked_at_is_told_what_is_missing(tmp_path: Path) -> None:
-    (absence,) = codes_beside_designs(stored_with(tmp_path / "toy", [(encoding(), {})]))
+    row = encoding()
+    config = {row["digest"]: {"method": {"latent": {"_target_": "a.Latent", "dim": 3}}}}
+    (absence,) = codes_beside_designs(stored_with(tmp_path / "toy", [(row, {})], config))
     assert isinstance(absence, Absence)
     assert "task=toy3d d=3" in absence.remedy
-    assert list(codes_beside_designs(stored_with(tmp_path / "large", [(encoding(11), {})]))) == []
+    config = {encoding(11)["digest"]: config[row["digest"]]}
+    large = stored_with(tmp_path / "large", [(encoding(11), {})], config)
+    assert list(codes_beside_designs(large)) == []
+    plain = {row["digest"]: {"method": {"latent": {"_target_": "a.Latent"}}}}
+    assert list(codes_beside_designs(stored_with(tmp_path / "plain", [(row, {})], plain))) == []
     older = data_with([climb()], [curve_of(climb())])
     assert list(codes_beside_designs(older)) == []

@@ -10,7 +10,7 @@ from ddobench.report import write_report
 from ddobench.report.data.report_data import ReportData
 from ddobench.report.figures import gallery
 from ddobench.report.figures.controls import variant_controls
-from ddobench.report.tables.comparisons import HEADER, comparison_markdown, format_rows
+from ddobench.report.tables.comparisons import comparison_markdown, format_rows, header
 from ddobench.report.tables.differences import format_p
 from ddobench.stats.samples import holm, paired_difference
 from tests.support.drawn import only, overflow
@@ -106,7 +106,7 @@ def test_each_method_of_a_cell_is_compared_with_its_own_default_in_one_figure() 
 
 def test_a_row_for_people_has_every_score_its_difference_and_its_adjusted_p() -> None:
     default, empty, _ = format_rows(evidence_of_variants(variants()).comparisons)
-    assert len(default) == len(empty) == len(HEADER)
+    assert len(default) == len(empty) == len(header())
     assert default[:4] == ["FGM", "2.00", "\u2013", "\u2013"]
     assert empty[0] == "FGM, graph=empty"
     assert empty[2].startswith(f"{MINUS}1.50 [{MINUS}")

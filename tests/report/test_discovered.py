@@ -118,7 +118,8 @@ def test_a_graph_without_edges_and_one_of_fewer_codes_than_variables_are_drawn(
 def test_runs_that_do_not_say_what_they_found_get_a_remedy_and_others_nothing(
     tmp_path: Path,
 ) -> None:
-    (absence,) = discovered_graph(stored_with(tmp_path, [(discovering(), {})]))
+    row = discovering()
+    (absence,) = discovered_graph(stored_with(tmp_path, [(row, {})], {row["digest"]: CONFIG}))
     assert isinstance(absence, Absence)
     assert absence.remedy.startswith("python -m ddobench -m task=chain d=7 n=100 method=fgm")
     older = data_with([climb()], [curve_of(climb())])
@@ -126,3 +127,46 @@ def test_runs_that_do_not_say_what_they_found_get_a_remedy_and_others_nothing(
     still = stored_with(tmp_path / "still", [(discovering(), find_graph())], steps=0)
     assert list(discovered_graph(still)) == []
     assert list(discovered_graph(data_with([climb()], [pd.DataFrame()]))) == []
+
+
+@pytest.mark.parametrize("graph", ["fdr", "bonferroni", "online", "one-of-your-own"])
+def test_every_way_to_discover_a_graph_has_its_picture(tmp_path: Path, graph: str) -> None:
+    alone = stored_with(tmp_path / "alone", [(discovering(graph=graph), find_graph())])
+    assert only(discovered_graph, alone).data["edge"].sum() == 2
+    other = discovering(graph=graph, method_variant=f"graph={graph}")
+    beside = stored_with(tmp_path / "both", [(discovering(), find_graph()), (other, find_graph())])
+    names = [figure.name for figure in discovered_graph(beside) if isinstance(figure, Figure)]
+    assert names == ["discovered-chain-d7-n100", f"discovered-chain-graph-{graph}-d7-n100"]
+
+
+def test_two_methods_with_graphs_of_their_own_have_files_of_their_own(tmp_path: Path) -> None:
+    rows = [discovering(), discovering(method="other", graph="online")]
+    stored = stored_with(tmp_path, [(row, find_graph()) for row in rows])
+    names = {figure.name for figure in discovered_graph(stored) if isinstance(figure, Figure)}
+    assert names == {"discovered-chain-d7-n100", "discovered-chain-other-d7-n100"}
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"pseudo_hessian": None},  # a graph that was known or decreed
+        {"edges": [[0, 3], [4, 6]]},  # one that was shuffled
+        {"edges": [], "pseudo_hessian": [[1.0]]},  # one code alone
+    ],
+)
+def test_a_graph_that_no_test_decided_is_not_called_discovered(
+    tmp_path: Path, told: Details
+) -> None:
+    row = discovering(graph="any")
+    stored = stored_with(tmp_path, [(row, find_graph() | told)], {row["digest"]: CONFIG})
+    assert list(discovered_graph(stored)) == []
+
+
+def test_a_test_on_fewer_rows_is_drawn_to_its_own_scale(tmp_path: Path) -> None:
+    row = discovering(graph="online")
+    told = find_graph() | {"tested_rows": 64}
+    figure = only(discovered_graph, stored_with(tmp_path, [(row, told)], {row["digest"]: CONFIG}))
+    strongest = figure.data["scaled"].abs().max()
+    assert strongest == pytest.approx(3 / sqrt(ROWS) * 8)
+    assert "M = 64 rows at a time" in figure.caption
+    assert "chance alone" not in figure.caption

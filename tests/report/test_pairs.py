@@ -7,7 +7,7 @@ import pytest
 
 from ddobench.report.data.report_data import ReportData
 from ddobench.report.tables.lineups import plainest_variants
-from ddobench.report.tables.pairs import HEADER, MOST, explain_pairs, format_pairs, pair_markdown
+from ddobench.report.tables.pairs import MOST, explain_pairs, format_pairs, header, pair_markdown
 from ddobench.stats.samples import holm, paired_difference
 from tests.support.synthetic_runs import Row, evidence_of, failed_row, run_row
 
@@ -83,7 +83,7 @@ def test_few_pairs_are_shown_with_students_interval_and_many_with_the_bootstraps
     for seeds, name in ((5, "difference_t"), (10, "difference")):
         table = evidence_of(contest(seeds)).pairs
         line = format_pairs(table)[0]
-        assert len(line) == len(HEADER)
+        assert len(line) == len(header())
         assert f"[{table[f'{name}_low'].iloc[0]:.2f}, " in line[4]
     assert "BCa" in explain_pairs(table)
     text = explain_pairs(evidence_of(contest(5)).pairs)

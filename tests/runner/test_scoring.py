@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from ddobench.runner.scoring import Reference, Values, score
+from ddobench.judging import Reference, Values
+from ddobench.runner.scoring import score
 
 NAN = math.nan
 UNIT = Reference(mean=0.0, sd=1.0, worst=-5.0, best=3.0, optimum=10.0)  # scores are raw values

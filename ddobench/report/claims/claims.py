@@ -9,7 +9,8 @@ from typing import Any
 import yaml
 
 from ddobench.errors import UsageError
-from ddobench.report.claims.questions import KINDS, LANDMARKS, SCORES, Question, Side
+from ddobench.report.claims.questions import KINDS, Question, Side
+from ddobench.scores import LANDMARKS, claimable_names
 
 PACKAGED = "claims.yaml"  # in ddobench.conf
 SOURCES = ("paper", "ours")
@@ -86,9 +87,9 @@ def _parse_test(about: str, test: Any) -> Question:
     minus = ("minus",) if kind == "level" else ()
     _check_keys(about, test, (*_PLACE, *sides, *minus, *_BOUNDS),
                 needed=("task", "n", "d", "score", *needed))  # fmt: skip
-    _check_choice(f"score in the {about}", test["score"], tuple(SCORES))
+    _check_choice(f"score in the {about}", test["score"], claimable_names())
     if "minus" in test:
-        _check_choice(f"minus in the {about}", test["minus"], LANDMARKS)
+        _check_choice(f"minus in the {about}", test["minus"], [mark.name for mark in LANDMARKS])
     dimensions = test["d"] if isinstance(test["d"], list) else [test["d"]]
     if kind == "growth" and len(dimensions) < 2:
         raise UsageError(f"d in the {about} must list two or more dimensions, got {test['d']!r}")

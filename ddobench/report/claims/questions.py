@@ -4,7 +4,6 @@ A kind is a small function that returns the numbers of every place it looks at. 
 `verdicts` judges the interval of their mean by the bounds that the claim expects.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -12,15 +11,8 @@ import numpy as np
 import pandas as pd
 
 from ddobench.report.tables.formats import MINUS
-
-SCORES = {
-    "final_model": "final value, ranked by the method",
-    "final_oracle": "final value, ranked by the oracle",
-    "best_oracle": "best iteration, ranked by the oracle",
-    "regret_final": "regret",
-    "invalid_final": "invalid designs at the end",
-}
-LANDMARKS = ("best_visible", "optimum")  # columns that a level may be measured from
+from ddobench.report.tables.variants import split_variant
+from ddobench.scores import find_score
 
 
 @dataclass(frozen=True)
@@ -159,18 +151,13 @@ def _scores(runs: pd.DataFrame, question: Question) -> "pd.Series[float]":
 
 def _same_words(variants: "pd.Series[str]", wanted: str) -> "pd.Series[bool]":
     """Say which variants change what is wanted and nothing else, in any order."""
-    words = _split(wanted)
-    return variants.map(lambda variant: _split(variant) == words).astype(bool)
-
-
-def _split(variant: str) -> frozenset[str]:
-    return frozenset(re.split(r"\s+(?=[\w.]+=)", variant.strip()))
+    settings = split_variant(wanted)
+    return variants.map(lambda variant: split_variant(variant) == settings).astype(bool)
 
 
 def _unit(cell: pd.DataFrame, score: str) -> str:
-    if score == "invalid_final":
-        return "%"
-    if score == "regret_final":
-        named = "".join(cell["regret_unit"].head(1))
+    unit = find_score(score).unit
+    if unit.told_by:
+        named = "".join(cell[unit.told_by].head(1))
         return {"raw": "raw units", "": "raw units"}.get(named, named)
-    return "sd"
+    return unit.sign

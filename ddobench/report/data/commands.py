@@ -10,6 +10,8 @@ from typing import Any
 import pandas as pd
 import yaml
 
+from ddobench.report.tables.variants import split_variant
+
 _NO_NAME = re.compile(r"(?i)true|false|null|[-+.\de]+")
 
 
@@ -28,11 +30,10 @@ def portable(command: str) -> str:
 def sweep_command(row: "pd.Series[Any]", methods: Iterable[str], **sizes: str) -> str:
     """Spell a sweep of the task a row is about; `sizes` replace its d or n."""
     words = {"task": row["task"], "d": row["d"], "n": row["n"], **sizes}
-    variant = re.split(r"\s+(?=\w+=)", str(row["task_variant"]).strip())
     budget = "" if row["budget"] in ("", "full") else f"budget={row['budget']}"
     spelled = [
         *(f"{name}={value}" for name, value in words.items()),
-        *(f"task.{word}".replace("=None", "=null") for word in variant if word),
+        *(f"task.{name}={value}" for name, value in _departures(row["task_variant"]).items()),
         *([budget] if budget else []),
         f"method={','.join(methods)}",
         "seed=0-49",
@@ -52,13 +53,12 @@ def run_command(row: "pd.Series[Any]", budget: Mapping[str, Any] | None = None) 
         written = _written_budget(str(row["budget"]))
         departures = {name: x for name, x in (budget or {}).items() if written.get(name) != x}
         words += [f"budget.{name}={value}" for name, value in departures.items()]
-    words += [f"task.{word}" for word in _departures(row["task_variant"])]
-    for word in _departures(row["method_variant"]):
-        name, _, value = word.partition("=")
+    words += [f"task.{name}={value}" for name, value in _departures(row["task_variant"]).items()]
+    for name, value in _departures(row["method_variant"]).items():
         if not isinstance(row.get(name.split(".")[0]), str):
-            words.append(f"method.{word}")
+            words.append(f"method.{name}={value}")
         elif "." in name or not _NO_NAME.fullmatch(value):
-            words.append(word)  # of a group of its own, such as latent or graph
+            words.append(f"{name}={value}")  # of a group of its own, such as latent or graph
         else:
             words.append(f"{name}='{value}'")  # lest Hydra take it for a truth value
     words.append("results_dir=results/again")
@@ -74,12 +74,11 @@ def _written_budget(name: str) -> dict[str, Any]:
     return dict(yaml.safe_load(path.read_text(encoding="utf-8")))
 
 
-def _departures(variant: str) -> list[str]:
-    """Split a variant into its overrides, without the digest that only tells look-alikes apart."""
-    words = re.split(r"\s+(?=[\w.]+=)", variant.strip())
-    return [
-        re.sub("=None$", "=null", word) for word in words if word and not word.startswith("digest=")
-    ]
+def _departures(variant: str) -> dict[str, str]:
+    """Return the overrides of a variant, without the digest that only tells look-alikes apart."""
+    settings = split_variant(variant)
+    settings.pop("digest", None)
+    return {name: "null" if value == "None" else value for name, value in settings.items()}
 
 
 def _quote(word: str) -> str:

@@ -1,6 +1,6 @@
 """What single runs have to tell beyond their scores, read with care: files come and go."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -35,12 +35,16 @@ def read_details(stored: ReportData, run: "pd.Series[Any]") -> Details:
 
 
 def find_details(
-    stored: ReportData, runs: pd.DataFrame, names: Sequence[str]
+    stored: ReportData,
+    runs: pd.DataFrame,
+    names: Sequence[str],
+    fits: Callable[[Details], bool] = lambda _: True,
+    most: int = _MOST,
 ) -> tuple["pd.Series[Any]", Details] | None:
-    """Return the first of the runs that tells all these things, and all it tells."""
-    for _, run in runs.head(_MOST).iterrows():
+    """Return the first of the runs that tells all these things, and they fit, and all it tells."""
+    for _, run in runs.head(most).iterrows():
         details = read_details(stored, run)
-        if all(details.get(name) is not None for name in names):
+        if all(details.get(name) is not None for name in names) and fits(details):
             return run, details
     return None
 
@@ -52,8 +56,13 @@ def column(runs: pd.DataFrame, name: str) -> "pd.Series[str]":
     return runs[name].astype(object).where(runs[name].notna(), "").astype(str)
 
 
-def graph_settings(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return how the method of a configuration comes by its graph, nothing if it does not say."""
+def first_of_each(runs: pd.DataFrame) -> pd.DataFrame:
+    """Keep the first run of every configuration, which tells what kind of things the others do."""
+    return runs.drop_duplicates("digest")
+
+
+def stage_settings(config: Mapping[str, Any], stage: str) -> Mapping[str, Any]:
+    """Return the settings of one stage of a method, such as its graph, none without the stage."""
     method = config.get("method")
-    graph = method.get("graph") if isinstance(method, Mapping) else None
-    return graph if isinstance(graph, Mapping) else {}
+    settings = method.get(stage) if isinstance(method, Mapping) else None
+    return settings if isinstance(settings, Mapping) else {}

@@ -5,11 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from ddobench.store.atomic import write_whole
-
 _LONGEST_NAME = 80
-
-write_atomically = write_whole  # by the name that `compare` knows
 
 
 def file_stem(*words: str) -> str:

@@ -17,25 +17,18 @@ from ddobench.report.tables.pairs import pair_table
 from ddobench.report.tables.scores import score_table
 from ddobench.report.tables.standings import standing_table
 from ddobench.report.tables.styles import Key, Style, assign_styles
+from ddobench.scores import curve_names, stored_names
 from ddobench.seeds import parse_seeds
 from ddobench.store import runs as store
 from ddobench.store.records import Portrait
 
 FILTERS = ("task", "method", "d", "n", "seed", "budget")
-CURVES = (
-    *("value_model", "value_oracle", "survivors", "invalid", "predicted"),
-    *("median", "best"),  # of all designs of an iteration
-)
 
 _WORDS = (
     *("task", "method", "status", "reason", "task_variant", "method_variant", "budget"),
     *("privileges", "label", "color", "regret_unit", "digest", "command", "revision", "finished"),
 )
 _WHOLES = ("d", "n", "seed")
-_NUMBERS = (
-    *("best_visible", "optimum", "final_model", "final_oracle", "best_oracle", "regret_final"),
-    *("invalid_final", "seconds_fit", "seconds_propose", "seconds_evaluate"),
-)
 
 
 @dataclass(frozen=True)
@@ -45,7 +38,7 @@ class ReportData:
     runs: pd.DataFrame
     styles: Mapping[Key, Style]  # by task, method and method variant
     portraits: Sequence[Portrait]
-    curves: pd.DataFrame  # one row per finished run and recorded iteration, see CURVES
+    curves: pd.DataFrame  # one row per finished run and recorded iteration, see `load_curves`
     total: int  # runs before the filters
     configs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by digest
     provenance: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by path
@@ -114,8 +107,8 @@ def _curves_of(runs: pd.DataFrame, stored: pd.DataFrame | None) -> pd.DataFrame:
     """Return the curves of the finished runs, under the names that the runs have here."""
     finished = runs.loc[runs["status"] == "ok", [*CELL, *SERIES, "digest", "seed"]]
     if stored is None:
-        return pd.DataFrame(columns=[*finished, "iteration", *CURVES])
-    points = stored.reindex(columns=["digest", "seed", "iteration", *CURVES])
+        return pd.DataFrame(columns=[*finished, "iteration", *curve_names()])
+    points = stored.reindex(columns=["digest", "seed", "iteration", *curve_names()])
     return finished.merge(points, on=["digest", "seed"])
 
 
@@ -126,7 +119,7 @@ def make_uniform(stored: pd.DataFrame) -> pd.DataFrame:
         words = runs[column] if column in runs else pd.Series("", index=runs.index, dtype=object)
         runs[column] = words.astype(object).where(words.notna(), "").astype(str)
     runs["command"] = runs["command"].map(portable)
-    for column in _NUMBERS:
+    for column in stored_names():
         numbers = runs[column] if column in runs else pd.Series(float("nan"), index=runs.index)
         runs[column] = pd.to_numeric(numbers, errors="coerce").astype(float)
     for column in _WHOLES:

@@ -13,7 +13,15 @@ from matplotlib.patches import Circle
 from matplotlib.ticker import MaxNLocator
 
 from ddobench.report.data.commands import sweep_command
-from ddobench.report.data.details import Details, climbing_runs, column, find_details
+from ddobench.report.data.details import (
+    Details,
+    climbing_runs,
+    column,
+    find_details,
+    first_of_each,
+    read_details,
+    stage_settings,
+)
 from ddobench.report.data.files import row_stem
 from ddobench.report.data.report_data import ReportData
 from ddobench.report.figures.drawing import FAINT, INK, LOOK, Values, blank_drawing, limits_around
@@ -27,20 +35,33 @@ _TABLES = {"designs": "observed", "codes": "code", "decoded": "decoded"}
 _WANTED = [*(f"{name}_sample" for name in _TABLES), "values_sample"]
 _EXPECTED = 3  # dimensions of a task that is there to be looked at
 _WIDTH, _PANEL = 5.6, 1.62  # inches
+_SAME = 0.999  # correlation from which a code counts as an observed coordinate
 _NORMAL = 2.45  # radius that holds 95 % of a standard normal pair
 
 
 def codes_beside_designs(stored: ReportData) -> Iterator[Figure | Absence]:
     """Draw the codes of one run per task, variant, n and budget: the smallest d and first seed."""
     runs = climbing_runs(stored)
-    runs = runs[~column(runs, "latent").isin(["", "identity", "oracle"])]
+    runs = runs[column(runs, "latent") != ""]
     for _, family in runs.groupby(FAMILY, sort=True):
-        smallest = family[family["d"] == family["d"].min()]
-        found = find_details(stored, smallest, _WANTED)
-        if found is not None:
-            yield _figure(stored, *found)
-        elif smallest["d"].iloc[0] == _EXPECTED:
-            yield _absence(smallest.iloc[0])
+        for _, size in family.groupby("d", sort=True):
+            candidates = first_of_each(size)
+            found = find_details(stored, candidates, _WANTED, is_encoded, most=len(candidates))
+            if found is not None:
+                yield _figure(stored, *found)
+                break
+            if size["d"].iloc[0] == _EXPECTED:
+                yield from _absences(stored, candidates)
+
+
+def is_encoded(details: Details) -> bool:
+    """Tell whether the codes are more than the observed coordinates, shifted and scaled."""
+    codes, designs = (np.array(details[f"{name}_sample"]) for name in ("codes", "designs"))
+    if codes.shape != designs.shape:
+        return True
+    spread = codes.std(axis=0) * designs.std(axis=0)
+    shared = ((codes - codes.mean(axis=0)) * (designs - designs.mean(axis=0))).mean(axis=0)
+    return bool((np.abs(shared) < _SAME * spread).any())
 
 
 def sample_table(details: Details) -> pd.DataFrame:
@@ -141,8 +162,17 @@ def _lead(axes: Axes, start: Values, end: Values) -> None:  # (K, 2) each
     axes.plot(*path.T, color=INK, linewidth=0.7, alpha=0.7, zorder=2)
 
 
-def _absence(first: "pd.Series[Any]") -> Absence:
-    return Absence(
+def _absences(stored: ReportData, runs: pd.DataFrame) -> Iterator[Absence]:
+    """Say what is missing where a latent that can be set up left no sample."""
+    settable = [
+        set(stage_settings(stored.configs.get(digest, {}), "latent")) > {"_target_"}
+        for digest in runs["digest"]
+    ]
+    silent = runs[settable]
+    if silent.empty or _WANTED[0] in read_details(stored, silent.iloc[0]):
+        return
+    first = silent.iloc[0]
+    yield Absence(
         title=f"Codes beside designs: {name_runs(first, 'n', 'd')}",
         task=str(first["task"]),
         reason="these runs were stored without a sample of their codes, as only fresh runs leave",

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 from matplotlib.ticker import MaxNLocator
 
-from ddobench.report.data.details import climbing_runs, column, graph_settings, read_details
+from ddobench.report.data.details import climbing_runs, read_details, stage_settings
 from ddobench.report.data.files import row_stem
 from ddobench.report.data.report_data import ReportData
 from ddobench.report.data.samples import count_seeds
@@ -23,17 +23,20 @@ from ddobench.report.figures.panels import WIDTH, freeze_layout
 from ddobench.report.tables.columns import CELL
 from ddobench.report.tables.formats import name_runs
 from ddobench.report.tables.styles import Style
+from ddobench.scores import BEST_ORACLE, FINAL_MODEL, INVALID_FINAL
 from ddobench.stats.samples import mean_interval
 
 _PANELS = {
     "value [sd of visible values]": {
-        "final_model": "final, ranked by the method",
-        "best_oracle": "best iteration, by the oracle",
+        FINAL_MODEL.name: "final, ranked by the method",
+        BEST_ORACLE.name: "best iteration, by the oracle",
     },
-    "invalid designs at the end [%]": {"invalid_final": "invalid designs"},
+    "invalid designs at the end [%]": {INVALID_FINAL.name: "invalid designs"},
     "number": {"edges": "edges", "cliques": "maximal cliques"},
 }
-_SCORES = [score for scores in _PANELS.values() for score in scores]
+_ROWS = [score for scores in _PANELS.values() for score in scores]
+_SCORES = [FINAL_MODEL, BEST_ORACLE, INVALID_FINAL]  # the rows that are scores of a run
+_SCALES = {score.name: score.unit.scale for score in _SCORES}
 _PUBLISHED = "chain"  # the task of the published sweep
 _MOST_FILES = 200
 _TEXT = (
@@ -56,8 +59,7 @@ def scores_by_confidence(stored: ReportData) -> Iterator[Figure | Absence]:
         if len(set(sweep["alpha"])) > 1:
             drawn = True
             yield _figure(stored, sweep)
-    discovering = tested[column(tested, "graph") == "stein"]
-    if not drawn and _PUBLISHED in set(discovering["task"]):
+    if not drawn and _PUBLISHED in set(tested["task"]):
         yield Absence(
             title=f"Scores against confidence: {_PUBLISHED}",
             task=_PUBLISHED,
@@ -68,7 +70,7 @@ def scores_by_confidence(stored: ReportData) -> Iterator[Figure | Absence]:
 
 def _level(config: Mapping[str, Any]) -> float:
     """Return the level of the test of edges, NaN without one."""
-    level = graph_settings(config).get("alpha")
+    level = stage_settings(config, "graph").get("alpha")
     return float(level) if isinstance(level, int | float) else float("nan")
 
 
@@ -107,7 +109,7 @@ def _seed_table(stored: ReportData, sweep: pd.DataFrame) -> pd.DataFrame:
         told = read_details(stored, run) if place < _MOST_FILES else {}
         codes = len(told.get("pseudo_hessian") or ())
         rows.append({
-            **run[["alpha", "seed", "final_model", "best_oracle", "invalid_final"]],
+            **run[["alpha", "seed", *_SCALES]],
             "edges": len(told["edges"]) if "edges" in told else np.nan,
             "cliques": told.get("cliques", np.nan),
             "edges_by_chance": run["alpha"] * comb(codes, 2) if codes else np.nan,
@@ -119,7 +121,7 @@ def confidence_table(seeds: pd.DataFrame) -> pd.DataFrame:
     """Return one row per level and score, the lowest confidence first."""
     rows = []
     for alpha, own in seeds.groupby("alpha", sort=False):
-        for score in _SCORES:
+        for score in _ROWS:
             values = own[score].dropna().astype(float)
             row = {"confidence": round(1 - float(str(alpha)), 12), "alpha": alpha, "score": score,
                    "seeds": len(values), "mean": np.nan, "low": np.nan, "high": np.nan,
@@ -153,7 +155,7 @@ def _draw(points: pd.DataFrame, seeds: pd.DataFrame, style: Style, name: str) ->
             axes.set_xlim(-0.4, len(levels) - 0.6)
             axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
             for second, (score, label) in enumerate(scores.items()):
-                scale = 100 if score == "invalid_final" else 1
+                scale = _SCALES.get(score, 1)
                 own = points[points["score"] == score]
                 shift = 0.24 * second - 0.12 * (len(scores) - 1)
                 _draw_score(axes, own, seeds, scale, style, label, shift)

@@ -19,14 +19,10 @@ from ddobench.report.figures.figure import Absence, Figure
 from ddobench.report.figures.labels import wrap_text
 from ddobench.report.figures.panels import WIDTH, freeze_layout
 from ddobench.report.tables.columns import CELL, SERIES
-from ddobench.report.tables.comparisons import SCORES, explain_comparison
+from ddobench.report.tables.comparisons import explain_comparison
 from ddobench.report.tables.formats import name_runs
+from ddobench.scores import find_score
 
-_UNITS = {
-    "final_model": "final value,\nranked by the method [sd]",
-    "best_oracle": "best iteration,\nranked by the oracle [sd]",
-    "invalid_final": "invalid designs\nat the end [%]",
-}
 _ROW = 0.27  # inches
 _WIDEST_LABEL = 34  # characters
 _TEXT = (
@@ -63,10 +59,11 @@ def _draw(table: pd.DataFrame, stored: ReportData, name: str) -> Drawing:
         drawing = blank_drawing(WIDTH, 0.95 + _ROW * (heights[-1] + 1))
         drawing.set_layout_engine("constrained", w_pad=0.06, h_pad=0.06)
         drawing.suptitle(name, x=0.012, ha="left", fontsize=9.5, parse_math=False)
-        panels = drawing.subplots(1, len(SCORES), sharey=True, squeeze=False)[0]
-        for axes, score in zip(panels, SCORES, strict=True):
+        scores = list(dict.fromkeys(table["score"]))
+        panels = drawing.subplots(1, len(scores), sharey=True, squeeze=False)[0]
+        for axes, score in zip(panels, scores, strict=True):
             _draw_panel(axes, table[table["score"] == score], stored, heights)
-            axes.set_xlabel(_UNITS[score], fontsize=8.5)
+            axes.set_xlabel(find_score(score).axis, fontsize=8.5)
         panels[0].set_yticks(heights, labels, fontsize=8)
         for text in panels[0].get_yticklabels():
             text.set_parse_math(False)
@@ -88,11 +85,12 @@ def _draw_panel(axes: Axes, table: pd.DataFrame, stored: ReportData, heights: li
     axes.tick_params(axis="y", length=0)
     axes.tick_params(axis="x", labelsize=8)
     axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
-    scale = 100 if table["score"].iloc[0] == "invalid_final" else 1
+    unit = find_score(table["score"].iloc[0]).unit
+    scale = unit.scale
     places = dict(zip(table[SERIES].itertuples(index=False, name=None), heights, strict=True))
     seeds = table.assign(place=np.add(heights, 0.24), value=table["by_seed"].str.split())
     seeds = seeds.explode("value").astype({"value": float})
-    if scale == 100:
+    if unit.fraction:
         axes.set_xlim(-4, 104)
     else:
         bounds = table[["mean", "low", "high"]].to_numpy(dtype=float)

@@ -1,6 +1,6 @@
 """What a method costs: seconds to fit and to propose, for each task and dimension."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import matplotlib as mpl
@@ -11,7 +11,7 @@ from matplotlib.figure import Figure as Drawing
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from ddobench.report.data.curves import choose_series, climbing_families, series_of
-from ddobench.report.data.details import column
+from ddobench.report.data.details import column, stage_settings
 from ddobench.report.data.files import row_stem
 from ddobench.report.data.report_data import ReportData
 from ddobench.report.data.samples import count_seeds
@@ -33,8 +33,8 @@ _TEXT = (
     "batches. Machines differ, and so does what else they did: compare orders of magnitude."
 )
 _LATENT = (
-    "A VAE that an earlier run of the same task and seed has trained is taken from memory and not "
-    "counted again, so that of methods which share one only the first pays for it."
+    "A latent that an earlier run of the same task and seed has trained is taken from memory and "
+    "not counted again, so that of methods which share one only the first pays for it."
 )
 
 
@@ -86,13 +86,18 @@ def _caption(
     stored: ReportData, runs: pd.DataFrame, points: pd.DataFrame, hidden: int
 ) -> str:  # fmt: skip
     parts = [_TEXT]
-    if (column(runs, "latent") == "vae").any():
+    if any(_trains_latent(stored.configs.get(digest, {})) for digest in set(runs["digest"])):
         parts.append(_LATENT)
     parts += _describe_machines(stored, runs)
     if hidden:
         parts.append(f"{hidden} variants of these methods are left out.")
     parts.append(count_seeds(int(points["seeds"].min()), int(points["seeds"].max())))
     return " ".join(parts)
+
+
+def _trains_latent(config: Mapping[str, Any]) -> bool:
+    """Tell whether a method has a latent with a training of its own, which is worth keeping."""
+    return "training" in stage_settings(config, "latent")
 
 
 def _describe_machines(stored: ReportData, runs: pd.DataFrame) -> list[str]:

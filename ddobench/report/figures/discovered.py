@@ -15,7 +15,9 @@ from ddobench.report.data.details import (
     climbing_runs,
     column,
     find_details,
-    graph_settings,
+    first_of_each,
+    read_details,
+    stage_settings,
 )
 from ddobench.report.data.files import row_stem
 from ddobench.report.data.report_data import ReportData
@@ -27,37 +29,59 @@ from ddobench.report.tables.formats import format_number, name_runs
 
 _LARGEST = 41  # codes whose graph can still be looked at
 _WANTED = ("edges", "pseudo_hessian")
-_PLAIN_COORDINATES = ("identity", "oracle")  # latents whose codes may be the hidden coordinates
+_ROUNDING = 1e-5  # of a stored pseudo-Hessian
 _TRUTH = "Left: which variables of the function interact."
 _TEXT = (
     "The discovered graph between the codes, and what decided it: the mean of z_i z_j y over the M "
     "visible rows (codes z and values y standardised) times \u221aM, so that a pair without "
     "interaction is about standard normal. Above the diagonal a dot marks each edge."
 )
+_AVERAGED = (
+    "The discovered graph between the codes, and what decided it: the mean of z_i z_j y over M = "
+    "{rows} rows at a time (codes z and values y standardised), averaged along the training, times "
+    "\u221aM. The average rests on more rows than M, so a pair without interaction is nearer to 0 "
+    "than a standard normal. Above the diagonal a dot marks each edge."
+)
 
 
 def discovered_graph(stored: ReportData) -> Iterator[Figure | Absence]:
-    """Draw one discovered graph per task, variant, n and budget: its first seed, at d up to 41.
+    """Draw a discovered graph for each way to discover one, per task, variant, n and budget.
 
-    Where a variant works on the hidden coordinates, its graph can be judged and is drawn as well.
+    It is that of the first seed, at d up to 41. Where a variant works on the hidden coordinates,
+    its graph can be judged and is drawn as well.
     """
     runs = climbing_runs(stored)
-    runs = runs[column(runs, "graph") == "stein"]
-    for _, family in runs.groupby(FAMILY, sort=True):
-        d = _choose_size(family["d"])
-        cell = family[family["d"] == d]
-        plain = find_details(stored, cell, _WANTED)
-        if plain is None:
-            yield _absence(cell)
-            continue
-        if len(plain[1]["pseudo_hessian"]) < 2:
-            continue  # one code alone has no pairs
-        yield _figure(stored, *plain)
-        if "graph_recovery" not in plain[1]:
-            candidates = cell[column(cell, "latent").isin(_PLAIN_COORDINATES)]
-            judged = find_details(stored, candidates, (*_WANTED, "graph_recovery"))
-            if judged is not None:
-                yield _figure(stored, *judged)
+    staged = runs.assign(graph=column(runs, "graph"))
+    staged = staged[staged["graph"] != ""]
+    taken: set[str] = set()
+    for _, family in staged.groupby(FAMILY, sort=True):
+        ways = [own for _, own in family.groupby("graph", sort=False)]
+        for way in ways:
+            cell = way[way["d"] == _choose_size(way["d"])]
+            plain = find_details(stored, cell, _WANTED, is_discovered)
+            if plain is None:
+                yield from _absences(stored, cell)
+                continue
+            yield _figure(stored, *plain, taken)
+            if "graph_recovery" not in plain[1]:
+                others = first_of_each(cell)
+                judged = find_details(stored, others, (*_WANTED, "graph_recovery"), is_discovered,
+                                      most=len(others))  # fmt: skip
+                if judged is not None:
+                    yield _figure(stored, *judged, taken)
+
+
+def is_discovered(details: Details) -> bool:
+    """Tell whether the edges are those pairs of codes with the largest entries.
+
+    A graph that was shuffled afterwards is not what the pseudo-Hessian decided, and one code alone
+    has no pairs.
+    """
+    pairs = pair_table(details, 1, None)
+    entries = pairs["pseudo_hessian"].abs()
+    edges, others = entries[pairs["edge"]], entries[~pairs["edge"]]
+    apart = edges.empty or others.empty or edges.min() >= others.max() - _ROUNDING
+    return len(pairs) > 0 and bool(apart)
 
 
 def _choose_size(sizes: "pd.Series[int]") -> int:
@@ -66,15 +90,15 @@ def _choose_size(sizes: "pd.Series[int]") -> int:
     return int(small.max() if len(small) else sizes.min())
 
 
-def _figure(stored: ReportData, run: "pd.Series[Any]", details: Details) -> Figure:
+def _figure(stored: ReportData, run: "pd.Series[Any]", details: Details, taken: set[str]) -> Figure:
     truth = _true_graph(stored, run)
-    pairs = pair_table(details, int(run["n"]), truth)
+    pairs = pair_table(details, _tested_rows(run, details), truth)
     threshold = _threshold(stored, run, pairs)
     name = name_runs(run, "n", "d")
     label = stored.styles[str(run["task"]), str(run["method"]), str(run["method_variant"])].label
     judged = "graph_recovery" in details and pairs["true_edge"].dtype == bool
     return Figure(
-        name=row_stem("discovered", run, "d", "n", method=str(run["method_variant"])),
+        name=_stem(run, taken),
         title=f"Discovered graph: {name}",
         caption=_caption(run, details, threshold, label, known=truth is not None),
         task=str(run["task"]),
@@ -84,6 +108,21 @@ def _figure(stored: ReportData, run: "pd.Series[Any]", details: Details) -> Figu
                             judged=judged),
         subject="methods",
     )  # fmt: skip
+
+
+def _stem(run: "pd.Series[Any]", taken: set[str]) -> str:
+    """Name the files by the variant, and by the method as well where another has that name."""
+    variant, method = str(run["method_variant"]), str(run["method"])
+    stem = row_stem("discovered", run, "d", "n", method=variant)
+    if stem in taken:
+        stem = row_stem("discovered", run, "d", "n", method=f"{method} {variant}".strip())
+    taken.add(stem)
+    return stem
+
+
+def _tested_rows(run: "pd.Series[Any]", details: Details) -> int:
+    """Return by how many rows a test took the entries to be estimated; older records took all."""
+    return int(details.get("tested_rows") or run["n"])
 
 
 def pair_table(details: Details, rows: int, truth: Truth | None) -> pd.DataFrame:
@@ -118,7 +157,7 @@ def _true_graph(stored: ReportData, run: "pd.Series[Any]") -> Truth | None:
 
 def _threshold(stored: ReportData, run: "pd.Series[Any]", pairs: pd.DataFrame) -> float | None:
     """Return what a scaled entry must reach, None where the test was another than pair by pair."""
-    test = graph_settings(stored.configs.get(str(run["digest"]), {}))
+    test = stage_settings(stored.configs.get(str(run["digest"]), {}), "graph")
     if not isinstance(test.get("alpha"), float) or test.get("correction", "none") != "none":
         return None
     threshold = float(norm.isf(test["alpha"] / 2))
@@ -130,9 +169,11 @@ def _caption(
     run: "pd.Series[Any]", details: Details, threshold: float | None, label: str, *, known: bool
 ) -> str:
     edges, codes = len(details["edges"]), len(details["pseudo_hessian"])
+    rows = _tested_rows(run, details)
+    whole = rows == run["n"]
     parts = [
         *([_TRUTH] if known else []),
-        _TEXT,
+        _TEXT if whole else _AVERAGED.format(rows=rows),
         f"{label}, seed {run['seed']} alone: {edges} of {codes * (codes - 1) // 2} pairs are edges",
     ]
     if "cliques" in details:
@@ -140,17 +181,18 @@ def _caption(
     parts[-1] += "."
     if threshold is not None:
         expected = 2 * float(norm.sf(threshold)) * codes * (codes - 1) / 2
+        chance = f", which chance alone would give about {expected:.2g} pairs" if whole else ""
         parts.append(
             f"An edge needs {format_number(threshold)} or more in absolute value (triangles at the "
-            f"colour bar), which chance alone would give about {expected:.2g} pairs."
+            f"colour bar){chance}."
         )
     if details.get("dropped_edges"):
         parts.append(f"{details['dropped_edges']} of the weakest were dropped to limit cliques.")
-    alignment, chance = details.get("alignment"), details.get("alignment_by_chance")
-    if alignment is not None and chance is not None:
+    alignment, by_chance = details.get("alignment"), details.get("alignment_by_chance")
+    if alignment is not None and by_chance is not None:
         parts.append(
             f"A code's largest correlation with a hidden coordinate is {format_number(alignment)} "
-            f"on average, {format_number(chance)} for random axes."
+            f"on average, {format_number(by_chance)} for random axes."
         )
     if "graph_recovery" in details:
         recovery = details["graph_recovery"]
@@ -165,9 +207,17 @@ def _caption(
     return " ".join(parts)
 
 
-def _absence(runs: pd.DataFrame) -> Absence:
-    first = runs.iloc[0]
-    return Absence(
+def _absences(stored: ReportData, runs: pd.DataFrame) -> Iterator[Absence]:
+    """Say what is missing where runs test their edges at a level but do not tell of them."""
+    tested = [
+        "alpha" in stage_settings(stored.configs.get(digest, {}), "graph")
+        for digest in runs["digest"]
+    ]
+    silent = runs[tested]
+    if silent.empty or "edges" in read_details(stored, silent.iloc[0]):
+        return
+    first = silent.iloc[0]
+    yield Absence(
         title=f"Discovered graph: {name_runs(first, 'n', 'd')}",
         task=str(first["task"]),
         reason="the stored runs do not say which graph they discovered, as fresh ones do",

@@ -23,6 +23,7 @@ from ddobench.report.figures.panels import WIDTH, freeze_layout
 from ddobench.report.tables.columns import CELL, FAMILY, SERIES
 from ddobench.report.tables.formats import MINUS, name_runs
 from ddobench.report.tables.styles import Style
+from ddobench.scores import PREDICTED, VALUE_MODEL
 
 _BAND_POINTS = 26  # along a band, which has less to show than its line
 _MOST_ACROSS, _MOST_ROWS = 5, 6
@@ -46,7 +47,7 @@ def prediction_and_truth(stored: ReportData) -> Iterator[Figure | Absence]:
     """Draw both against iteration, one panel per method and d, where predictions are stored."""
     for family in climbing_families(stored):
         drawn, hidden = choose_series(family)
-        predicting = drawn.groupby([*CELL, *SERIES])["predicted"].transform("count") > 0
+        predicting = drawn.groupby([*CELL, *SERIES])[PREDICTED.name].transform("count") > 0
         curves = drawn[predicting]
         if len(curves):
             curves = curves[curves["d"].isin(_choose_sizes(curves))]
@@ -66,8 +67,8 @@ def _choose_sizes(curves: pd.DataFrame) -> list[int]:
 
 def _figure(stored: ReportData, family: pd.DataFrame, curves: pd.DataFrame, hidden: int) -> Figure:
     shared = [*CELL, *SERIES, "iteration"]
-    points = average_curves(curves, "value_model").merge(
-        average_curves(curves, "predicted")[[*shared, "mean", "low", "high"]],
+    points = average_curves(curves, VALUE_MODEL.name).merge(
+        average_curves(curves, PREDICTED.name)[[*shared, "mean", "low", "high"]],
         on=shared, suffixes=("", "_predicted"),
     )  # fmt: skip
     first = family.iloc[0]

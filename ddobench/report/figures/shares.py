@@ -19,6 +19,7 @@ from ddobench.report.figures.figure import Absence, Figure
 from ddobench.report.figures.panels import freeze_layout, panel_grid
 from ddobench.report.tables.columns import CELL, FAMILY, SERIES
 from ddobench.report.tables.formats import name_runs
+from ddobench.scores import BEST_ORACLE, FINAL_MODEL
 from ddobench.stats.samples import mean_interval
 
 _PANELS = {
@@ -66,8 +67,8 @@ def _points(stored: ReportData, family: pd.DataFrame) -> pd.DataFrame:
     for key, seeds in runs.groupby([*CELL, *SERIES], sort=True):
         shares = pd.DataFrame(
             {
-                "final": seeds["final_model"] / seeds["optimum"],
-                "best": seeds["best_oracle"] / seeds["optimum"],
+                "final": seeds[FINAL_MODEL.name] / seeds["optimum"],
+                "best": seeds[BEST_ORACLE.name] / seeds["optimum"],
             }
         ).dropna()
         if shares.empty:

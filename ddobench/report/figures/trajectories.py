@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
+from ddobench import scores
 from ddobench.report.data.curves import (
     average_curves,
     choose_series,
@@ -53,13 +54,13 @@ class Reading:
 
 
 VALUE = Reading(
-    "value_model", "value", "Value against iteration", "value [sd of visible values]",
+    scores.VALUE_MODEL.name, "value", "Value against iteration", "value [sd of visible values]",
     "True value of the designs that the method itself ranks highest (128 unless the budget says "
     "otherwise), in standard deviations of the visible values above their mean. An invalid design "
     "counts as the worst visible value.",
 )  # fmt: skip
 SURVIVORS = Reading(
-    "survivors", "survivors", "Value of the best valid designs against iteration",
+    scores.SURVIVORS.name, "survivors", "Value of the best valid designs against iteration",
     "value [sd of visible values]",
     "The published reading, an oracle's choice: the valid designs of largest true value (128 "
     "unless the budget says otherwise), invalid ones left out. A seed stops for good once fewer "
@@ -67,7 +68,7 @@ SURVIVORS = Reading(
     "seeds reach.",
 )  # fmt: skip
 INVALID = Reading(
-    "invalid", "invalid", "Invalid designs against iteration", "invalid designs [%]",
+    scores.INVALID.name, "invalid", "Invalid designs against iteration", "invalid designs [%]",
     "Share of all proposed designs that are outside the domain of the function.",
     landmarks=False, fraction=True,
 )  # fmt: skip
@@ -82,14 +83,14 @@ def value_by_iteration(stored: ReportData) -> Iterator[Figure | Absence]:
 def survivors_by_iteration(stored: ReportData) -> Iterator[Figure | Absence]:
     """Draw the published reading wherever it differs from the headline."""
     for family in climbing_families(stored):
-        if not np.allclose(family["value_model"], family["survivors"], equal_nan=False):
+        if not np.allclose(family[VALUE.score], family[SURVIVORS.score], equal_nan=False):
             yield _figure(stored, family, SURVIVORS)
 
 
 def invalid_by_iteration(stored: ReportData) -> Iterator[Figure | Absence]:
     """Draw the share of invalid designs wherever there are any."""
     for family in climbing_families(stored):
-        if (family["invalid"] > 0).any():
+        if (family[INVALID.score] > 0).any():
             yield _figure(stored, family, INVALID)
 
 
@@ -180,9 +181,9 @@ def _caption(
         parts += _without_curve(points, stored)
     if points.groupby(["d", *SERIES])["iteration"].max().eq(0).any():
         parts.append(_ONE_SHOT)
-    if reading is VALUE and not (family["invalid"] > 0).any():
+    if reading is VALUE and not (family[INVALID.score] > 0).any():
         parts.append("No design was ever invalid.")
-    if reading is VALUE and np.allclose(family["value_model"], family["survivors"]):
+    if reading is VALUE and np.allclose(family[VALUE.score], family[SURVIVORS.score]):
         parts.append("The published reading, ranked by truth among the valid, is the same here.")
     if hidden:
         parts.append(f"{hidden} variants of these methods are left out; the controls compare them.")

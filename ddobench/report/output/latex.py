@@ -81,19 +81,19 @@ def latex_files(
     files = {}
     for _, study in scores.groupby(STUDY, sort=True):
         files[row_stem("scores", study.iloc[0])] = latex_table(
-            tables.SCORE_HEADER, tables.format_scores(study), tables.SCORE_WORDS
+            tables.score_header(), tables.format_scores(study), tables.score_words()
         )
     for _, study in paired.groupby(STUDY, sort=True):
         files[row_stem("pairs", study.iloc[0])] = latex_table(
-            pairs.HEADER, pairs.format_pairs(study), pairs.WORDS
+            pairs.header(), pairs.format_pairs(study), pairs.WORDS
         )
     for _, cell in controls.groupby(CELL, sort=True):
         files[row_stem("controls", cell.iloc[0], "d", "n")] = latex_table(
-            comparisons.HEADER, comparisons.format_rows(cell), [0]
+            comparisons.header(), comparisons.format_rows(cell), [0]
         )
     for i, (_, lineup) in enumerate(overall.groupby(standings.LINEUP, sort=False), start=1):
         lines = [[text for text, _ in line] for line in standings.standing_cells(lineup)]
-        files[f"standings-{i}"] = latex_table(standings.HEADER, lines, standings.WORDS)
+        files[f"standings-{i}"] = latex_table(standings.header(), lines, standings.word_columns())
     for source in SOURCES:  # all together would be longer than a page
         own = [verdict for verdict in judged if verdict.claim.source == source]
         if own:

@@ -24,6 +24,14 @@ from ddobench.report.tables import formats as tables
 from ddobench.report.tables.columns import CELL, SERIES, STUDY
 from ddobench.report.tables.scores import leaderboard
 from ddobench.report.tables.styles import Key, Style, explain_privileges
+from ddobench.scores import (
+    Part,
+    Score,
+    Tabled,
+    contrasted_scores,
+    leaderboard_scores,
+    tabled_scores,
+)
 
 FIRST_SWEEP = "python -m ddobench -m 'method=glob(*)' task=quadratic d=10,20,40 seed=0-9"
 INTERVAL_NOTE = (
@@ -90,6 +98,8 @@ def render_page(contents: Contents) -> str:
         commands=sorted(set(runs["command"]) - {""}),
         privileges=explain_privileges(styles.values()),
         interval_note=INTERVAL_NOTE,
+        board_header=[heading for heading, *_ in _board_parts()],
+        other_header=[heading for heading, *_ in _other_parts()],
         first_sweep=FIRST_SWEEP,
         written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         few=FEW,
@@ -138,7 +148,7 @@ def _controls(task: str, stored: ReportData) -> list[dict[str, Any]]:
         {
             "title": tables.name_runs(cell.iloc[0], "n", "d"),
             "note": comparisons.explain_comparison(cell),
-            "scores": list(comparisons.SCORES.values()),
+            "scores": list(contrasted_scores().values()),
             "rows": _pair_values(cell),
         }
         for _, cell in table[table["task"] == task].groupby(CELL, sort=True)
@@ -172,8 +182,8 @@ def _studies(table: pd.DataFrame, contents: Contents) -> list[dict[str, Any]]:
             {
                 "row": row,
                 "style": contents.stored.styles[row["task"], row["method"], row["method_variant"]],
-                "regret": _estimate(row, "regret"),
-                "value": _estimate(row, "value"),
+                "board": _cells(row, _board_parts()),
+                "others": _cells(row, _other_parts()),
                 "counts": tables.describe_counts(row),
                 "address": addresses[tuple(row[name] for name in [*CELL, *SERIES])],
             }
@@ -191,8 +201,34 @@ def _studies(table: pd.DataFrame, contents: Contents) -> list[dict[str, Any]]:
     return studies
 
 
-def _estimate(row: Mapping[Hashable, Any], score: str) -> str:
-    return tables.format_estimate(row[f"{score}_mean"], row[f"{score}_low"], row[f"{score}_high"])
+_Headed = tuple[str, Score, Tabled, Part]  # a heading and what is below it
+
+
+def _board_parts() -> list[_Headed]:
+    """Return the columns of the leaderboard."""
+    return [
+        (heading, score, table, part)
+        for score, table in leaderboard_scores()
+        for heading, part in score.board.items()
+    ]
+
+
+def _other_parts() -> list[_Headed]:
+    """Return the columns that only the table of all scores has: the means of the other scores."""
+    return [
+        (heading[0].upper() + heading[1:], score, table, "mean")
+        for score, table in tabled_scores()
+        if not score.board
+        for heading in [*table.cells][:1]
+    ]
+
+
+def _cells(row: Mapping[Hashable, Any], parts: Sequence[_Headed]) -> list[tuple[Any, str]]:
+    """Spell these columns of a row, each with the value to sort it by."""
+    return [
+        (row[table.column(part)], tables.format_part(row, score, table, part))
+        for _, score, table, part in parts
+    ]
 
 
 def _group_problems(stored: ReportData) -> list[dict[str, Any]]:

@@ -8,8 +8,8 @@ import pandas as pd
 from ddobench.report.claims.verdicts import SIGNS, Verdict, format_finding, format_reason
 from ddobench.report.tables import pairs, standings
 from ddobench.report.tables.columns import STUDY
-from ddobench.report.tables.comparisons import SCORES
 from ddobench.report.tables.formats import name_runs
+from ddobench.scores import contrasted_scores
 
 
 def claim_section(verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
@@ -39,8 +39,8 @@ def standing_section(table: pd.DataFrame) -> list[dict[str, Any]]:
         {
             "title": standings.name_lineup(lineup.iloc[0]),
             "note": standings.explain_standings(lineup),
-            "header": standings.HEADER,
-            "words": standings.WORDS,
+            "header": standings.header(),
+            "words": standings.word_columns(),
             "rows": standings.standing_cells(lineup),
         }
         for _, lineup in table.groupby(standings.LINEUP, sort=False)
@@ -53,7 +53,7 @@ def pair_section(table: pd.DataFrame) -> list[dict[str, Any]]:
         {
             "title": name_runs(study.iloc[0]),
             "note": pairs.explain_pairs(study),
-            "scores": list(SCORES.values()),
+            "scores": list(contrasted_scores().values()),
             "words": pairs.WORDS,
             "rows": pairs.pair_cells(study),
         }

@@ -17,22 +17,10 @@ from ddobench.report.data.report_data import ReportData
 from ddobench.report.page.run_graphs import collect_graphs, encode_edges
 from ddobench.report.tables.columns import CELL, SERIES
 from ddobench.report.tables.formats import format_ranges, name_runs
+from ddobench.scores import LANDMARKS, drawn_curves, page_scores
 
 MOST_RUNS = 20_000
 DIGITS = 4  # significant, of every number in the page
-CURVES = ("value_model", "value_oracle", "predicted", "invalid")
-SCORES = {  # column: what it is called, and what it is measured in
-    "final_model": ("Value at the end, ranked by the method", "sd"),
-    "final_oracle": ("Value at the end, ranked by the oracle", "sd"),
-    "best_oracle": ("Value at the best iteration, ranked by the oracle", "sd"),
-    "predicted_final": ("What the method predicted at the end", "sd"),
-    "regret_final": ("Regret at the end", "regret"),
-    "invalid_final": ("Invalid designs at the end", "share"),
-    "best_visible": ("Best visible value", "sd"),
-    "optimum": ("Optimum", "sd"),
-    "seconds_fit": ("Time to fit", "s"),
-    "seconds_propose": ("Time to propose", "s"),
-}
 _GROUP = [*CELL, *SERIES, "digest"]
 _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
@@ -89,9 +77,13 @@ def collect_runs(stored: ReportData, runs: pd.DataFrame) -> dict[str, Any]:
     graphs, graph_of = collect_graphs(stored, runs)
     origins = _share(_column(runs, "path").map(stored.provenance).map(json.dumps, "ignore"))
     origins["texts"] = [_format(json.loads(text)) for text in origins["texts"]]
-    scores = {name: round_numbers(runs[name]) for name in SCORES if name in runs}
+    told = [score for score in page_scores() if score.name in runs]
+    drawn = drawn_curves()
     return {
-        "scores": [[name, *SCORES[name]] for name in scores],
+        "scores": [[score.name, score.page, score.unit.name, score.meaning] for score in told],
+        "lines": [[c.name, c.line, c.believed] for c in drawn if not c.unit.fraction],
+        "shares": [[c.name, c.line] for c in drawn if c.unit.fraction],
+        "marks": [[mark.name, mark.label] for mark in LANDMARKS],
         "groups": [_group(head, stored) for head in heads],
         "runs": {
             "group": groups.ngroup().tolist(),
@@ -102,7 +94,7 @@ def collect_runs(stored: ReportData, runs: pd.DataFrame) -> dict[str, Any]:
             "reason": _share(runs["reason"]),
             "sweep": _share(runs["command"]),
             "origin": origins,
-            "scores": scores,
+            "scores": {score.name: round_numbers(runs[score.name]) for score in told},
         },
         "graphs": graphs,
         "curves": _curves(stored.curves, runs),
@@ -145,7 +137,7 @@ def _curves(stored: pd.DataFrame, runs: pd.DataFrame) -> dict[str, Any]:
     return {
         "length": lengths.tolist(),
         "iteration": points["iteration"].astype(int).tolist(),
-        **{name: round_numbers(points[name]) for name in CURVES if name in points},
+        **{c.name: round_numbers(points[c.name]) for c in drawn_curves() if c.name in points},
     }
 
 

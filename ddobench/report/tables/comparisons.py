@@ -25,17 +25,17 @@ from ddobench.report.tables.formats import (
     name_runs,
 )
 from ddobench.report.tables.styles import Key, Style
+from ddobench.scores import contrasted_scores, find_score
 from ddobench.stats.samples import mean_interval
 
-SCORES = {
-    "final_model": "final value",
-    "best_oracle": "best by oracle",
-    "invalid_final": "invalid at the end",
-}
 _ESTIMATE = ["seeds", "mean", "low", "high", "by_seed"]
 _COLUMNS = [*CELL, *SERIES, "label", "reference", "score", *_ESTIMATE, *CHANGE]
-_TRIPLES = ((name, "difference", "p (Holm)") for name in SCORES.values())
-HEADER = ["variant", *chain.from_iterable(_TRIPLES), "pairs"]
+
+
+def header() -> list[str]:
+    """Return the headings of the comparisons of a cell."""
+    triples = ((name, "difference", "p (Holm)") for name in contrasted_scores().values())
+    return ["variant", *chain.from_iterable(triples), "pairs"]
 
 
 def comparison_table(
@@ -66,7 +66,7 @@ def _compare(runs: pd.DataFrame, styles: Mapping[Key, Style]) -> list[dict[Any, 
         named = {name: own[name].iloc[0] for name in [*CELL, *SERIES]}
         named["label"] = styles[named["task"], named["method"], variant].label
         default = runs[runs["method_variant"] == reference]
-        for score in SCORES:
+        for score in contrasted_scores():
             row = named | {"reference": reference, "score": score} | _estimate(own, score)
             if variant != reference:
                 row |= _change(own, default, score)
@@ -107,7 +107,7 @@ def explain_comparison(table: pd.DataFrame) -> str:
 
 
 def format_rows(cell: pd.DataFrame) -> list[list[str]]:
-    """Spell the comparisons of one cell for people, one line per variant, under HEADER."""
+    """Spell the comparisons of one cell for people, one line per variant, under `header`."""
     lines = []
     for _, variant in cell.groupby(SERIES, sort=False):
         line = [str(variant["label"].iloc[0])]
@@ -119,7 +119,7 @@ def format_rows(cell: pd.DataFrame) -> list[list[str]]:
 
 
 def _format_mean(row: dict[Any, Any]) -> str:
-    if row["score"] == "invalid_final":
+    if find_score(row["score"]).unit.fraction:
         return format_percent(row["mean"])
     return format_digits(row["mean"], 2)
 
@@ -130,5 +130,5 @@ def comparison_markdown(table: pd.DataFrame) -> str:
     for _, cell in table.groupby(CELL, sort=True):
         parts.append(f"## {escape_markdown(name_runs(cell.iloc[0], 'n', 'd'))}\n")
         parts.append(f"{explain_comparison(cell)}\n")
-        parts.append(markdown_table(HEADER, format_rows(cell), words=[0]))
+        parts.append(markdown_table(header(), format_rows(cell), words=[0]))
     return "\n".join(parts)

@@ -8,9 +8,9 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from ddobench.report.tables.formats import DASH, MINUS
+from ddobench.scores import find_score
 from ddobench.stats.samples import FEW, Difference, Sample, holm, paired_differences, smallest_p
 
-WORSE_HIGH = ("invalid_final", "regret_final")  # scores of which less is better
 CHANGE = [
     *("pairs", "difference", "difference_low", "difference_high", "difference_t_low"),
     *("difference_t_high", "p", "p_holm", "improvement"),
@@ -37,6 +37,7 @@ def _drop_missing(first: ArrayLike, second: ArrayLike) -> tuple[Sample, Sample]:
 
 
 def _describe(found: Difference, score: str) -> dict[str, Any]:
+    less_is_better = find_score(score).better == "lower"
     return {
         "pairs": found.pairs,
         "difference": found.mean,
@@ -45,7 +46,7 @@ def _describe(found: Difference, score: str) -> dict[str, Any]:
         "difference_t_low": found.student.low,
         "difference_t_high": found.student.high,
         "p": found.p,
-        "improvement": 1 - found.improvement if score in WORSE_HIGH else found.improvement,
+        "improvement": 1 - found.improvement if less_is_better else found.improvement,
     }
 
 
@@ -76,10 +77,10 @@ def format_change(row: Mapping[Hashable, Any], *, fair: bool = False) -> str:
 
     A fair interval is Student's where there are few pairs, else the bootstrap's.
     """
-    scale, digits = (100, 1) if row["score"] == "invalid_final" else (1, 2)
+    unit = find_score(row["score"]).unit
     which = "difference_t" if fair and row["pairs"] < FEW else "difference"
     mean, low, high = (
-        format_digits(scale * row[name], digits)
+        format_digits(unit.scale * row[name], unit.digits)
         for name in ("difference", f"{which}_low", f"{which}_high")
     )
     return mean if DASH in (mean, low) else f"{mean} [{low}, {high}]"

@@ -7,14 +7,10 @@ from typing import Any
 import pandas as pd
 
 from ddobench.report.tables.columns import CELL, SERIES, STUDY
+from ddobench.scores import Part, Score, Tabled, tabled_scores
 
 MINUS = "\u2212"
 DASH = "\u2013"
-SCORE_HEADER = [
-    *("n", "d", "method", "value (sd)", "IQM", "by oracle, final", "by oracle, best"),
-    *("median design", "best design", "regret", "regret IQM", "invalid", "seeds"),
-]
-SCORE_WORDS = [2, 12]
 _EXACT = 1e-9  # what is smaller in absolute value is printed as 0
 _MANY = 40  # entries of a list before it is cut short
 
@@ -31,39 +27,51 @@ def to_csv(table: pd.DataFrame) -> str:
     return str(table.to_csv(index=False, lineterminator="\n"))
 
 
+def score_header() -> list[str]:
+    """Return the headings of a score table."""
+    told = [heading for _, table in tabled_scores() for heading in table.cells]
+    return ["n", "d", "method", *told, "seeds"]
+
+
+def score_words() -> list[int]:
+    """Return the places under `score_header` that hold words."""
+    return [2, len(score_header()) - 1]
+
+
 def score_markdown(scores: pd.DataFrame, notes: Iterable[str]) -> str:
     """Spell the scores for people, one heading per task, variant and budget."""
     parts = ["# Scores\n", *(f"{escape_markdown(note)}\n" for note in notes)]
     for _, study in scores.groupby(STUDY, sort=True):
         parts.append(f"## {escape_markdown(name_runs(study.iloc[0]))}\n")
-        parts.append(markdown_table(SCORE_HEADER, format_scores(study), words=SCORE_WORDS))
+        parts.append(markdown_table(score_header(), format_scores(study), words=score_words()))
     return "\n".join(parts)
 
 
 def format_scores(study: pd.DataFrame) -> list[list[str]]:
-    """Spell the scores of one study under SCORE_HEADER."""
+    """Spell the scores of one study under `score_header`."""
     return [
         [
             str(row["n"]),
             str(row["d"]),
             str(row["label"]),
-            _format_estimate(row, "value"),
-            format_number(row["value_iqm"]),
-            _format_estimate(row, "oracle_final"),
-            _format_estimate(row, "oracle_best"),
-            format_number(row["p50_mean"]),
-            format_number(row["p100_mean"]),
-            _format_estimate(row, "regret"),
-            format_number(row["regret_iqm"]),
-            format_percent(row["invalid"]),
+            *(
+                format_part(row, score, table, part)
+                for score, table in tabled_scores()
+                for part in table.cells.values()
+            ),
             describe_counts(row),
         ]
         for row in study.to_dict("records")
     ]
 
 
-def _format_estimate(row: Mapping[Hashable, Any], score: str) -> str:
-    return format_estimate(row[f"{score}_mean"], row[f"{score}_low"], row[f"{score}_high"])
+def format_part(row: Mapping[Hashable, Any], score: Score, table: Tabled, part: Part) -> str:
+    """Spell one part of a score in a row of the score table: a share as a percentage."""
+    value = row[table.column(part)]
+    if part == "estimate" and table.summary != "mean":
+        scale, ends = score.unit.scale, (row[f"{table.key}_low"], row[f"{table.key}_high"])
+        return format_estimate(scale * value, scale * ends[0], scale * ends[1])
+    return format_percent(value) if score.unit.fraction else format_number(value)
 
 
 def markdown_table(

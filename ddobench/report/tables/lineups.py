@@ -14,8 +14,9 @@ from typing import Any
 import pandas as pd
 
 from ddobench.report.tables.columns import CELL, SERIES
+from ddobench.scores import HEADLINE
 
-SCORE = "final_model"
+SCORE = HEADLINE.name
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ddobench.report.tables.columns import CELL, STUDY
-from ddobench.report.tables.comparisons import SCORES
 from ddobench.report.tables.differences import (
     CHANGE,
     adjust_families,
@@ -26,17 +25,19 @@ from ddobench.report.tables.formats import (
 )
 from ddobench.report.tables.lineups import SCORE, plainest_variants
 from ddobench.report.tables.styles import Key, Style
+from ddobench.scores import contrasted_scores
 from ddobench.stats.samples import FEW, Sample
 
 MOST = 6  # methods of a cell compared each with each; of more, all with the leader only
 _SIDES = ["first", "first_variant", "first_label", "second", "second_variant", "second_label"]
 _COLUMNS = [*CELL, *_SIDES, "score", "lost", *CHANGE]
-HEADER = [
-    *("n", "d", "first", "second"),
-    *chain.from_iterable((name, "p (Holm)", "P(better)") for name in SCORES.values()),
-    "pairs",
-]
-WORDS = [2, 3]  # the columns of HEADER that hold words
+WORDS = [2, 3]  # the columns under `header` that hold words
+
+
+def header() -> list[str]:
+    """Return the headings of the pairs of a study."""
+    triples = ((name, "p (Holm)", "P(better)") for name in contrasted_scores().values())
+    return ["n", "d", "first", "second", *chain.from_iterable(triples), "pairs"]
 
 
 def pair_table(runs: pd.DataFrame, styles: Mapping[Key, Style]) -> pd.DataFrame:
@@ -49,14 +50,15 @@ def pair_table(runs: pd.DataFrame, styles: Mapping[Key, Style]) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     asked: list[tuple[Sample, Sample, str]] = []
     columns = {str(name): plain[name].to_numpy() for name in plain}
+    scores = contrasted_scores()
     for places in plain.groupby(CELL, sort=True).indices.values():
         cell = {name: column[places] for name, column in columns.items()}
         named = {name: cell[name][0] for name in CELL}
         sides, tables = _name_methods(cell, styles), _by_method(cell)
         for pair in _choose_pairs(tables[SCORE]):
             both = dict(zip(_SIDES, sides[pair[0]] + sides[pair[1]], strict=True))
-            rows += [named | both | {"score": score} for score in SCORES]
-            asked += [(tables[score][pair[0]], tables[score][pair[1]], score) for score in SCORES]
+            rows += [named | both | {"score": score} for score in scores]
+            asked += [(tables[score][pair[0]], tables[score][pair[1]], score) for score in scores]
     changes = paired_changes(asked)
     rows = [
         row | change | {"lost": len(first) - change["pairs"]}
@@ -70,7 +72,7 @@ def _by_method(cell: Mapping[str, NDArray[Any]]) -> dict[str, dict[str, Sample]]
     seeds, order = np.unique(cell["seed"], return_inverse=True)
     finished, methods = cell["status"] == "ok", cell["method"]
     tables: dict[str, dict[str, Sample]] = {}
-    for score in SCORES:
+    for score in contrasted_scores():
         values = cell[score].astype(np.float64)
         tables[score] = {}
         for method in sorted(set(methods)):
@@ -117,7 +119,7 @@ def explain_pairs(table: pd.DataFrame) -> str:
 
 
 def format_pairs(study: pd.DataFrame) -> list[list[str]]:
-    """Spell the pairs of one study under HEADER, one line per cell and pair."""
+    """Spell the pairs of one study under `header`, one line per cell and pair."""
     return [[text for text, _ in line] for line in pair_cells(study)]
 
 
@@ -148,5 +150,5 @@ def pair_markdown(table: pd.DataFrame) -> str:
     for _, study in table.groupby(STUDY, sort=True):
         parts.append(f"## {escape_markdown(name_runs(study.iloc[0]))}\n")
         parts.append(f"{explain_pairs(study)}\n")
-        parts.append(markdown_table(HEADER, format_pairs(study), words=WORDS))
+        parts.append(markdown_table(header(), format_pairs(study), words=WORDS))
     return "\n".join(parts)

@@ -9,28 +9,27 @@ from numpy.typing import NDArray
 
 from ddobench.report.tables.columns import CELL, SERIES, STUDY
 from ddobench.report.tables.styles import Key, Style
+from ddobench.scores import HEADLINE, Tabled, leaderboard_scores, tabled_scores, unstored_curves
 from ddobench.stats.resampling import iqm_interval
 from ddobench.stats.samples import Sample, interquartile_mean, mean_intervals, t_interval
 
 _COUNTS = ["seeds", "ok", "declined", "failed", "missing", "unscored"]
-# Per seed: the headline, then what an oracle would pick at the last and at the best iteration, then
-# the 50th and the 100th percentile of all designs of the last iteration.
-VALUES = {
-    "value": "final_model",
-    "oracle_final": "final_oracle",
-    "oracle_best": "best_oracle",
-    "p50": "median",
-    "p100": "best",
-}
-_MEANS = {"best_visible": "best_visible", "optimum": "optimum", "invalid": "invalid_final"}
 _ESTIMATE = ("mean", "low", "high", "interval")
 _DETAIL = (*_ESTIMATE, "t_low", "t_high", "iqm", "iqm_low", "iqm_high", "median")
-_COLUMNS = [
-    *(*CELL, *SERIES, "label", "privileges", *_COUNTS, "regret_unit"),
-    *(f"{score}_{part}" for score in ("regret", "value") for part in _DETAIL),
-    *(f"{score}_{part}" for score in [*VALUES][1:] for part in _ESTIMATE),
-    *_MEANS,
-]
+
+
+def score_columns() -> list[str]:
+    """Return the columns of a score table: whole scores first, mere means last."""
+    tabled = tabled_scores()
+    leading = [table for _, table in leaderboard_scores()]
+    others = [table for score, table in tabled if not score.board]
+    whole = [table.key for table in (*leading, *others) if table.summary == "whole"]
+    return [
+        *(*CELL, *SERIES, "label", "privileges", *_COUNTS, "regret_unit"),
+        *(f"{key}_{part}" for key in whole for part in _DETAIL),
+        *(f"{t.key}_{part}" for _, t in tabled if t.summary == "estimate" for part in _ESTIMATE),
+        *(table.key for _, table in tabled if table.summary == "mean"),
+    ]
 
 
 def score_table(
@@ -39,14 +38,15 @@ def score_table(
     """Return one row per task, variant, n, budget, d and method: who was counted, and the scores.
 
     `seeds` are the runs averaged. `missing` are seeds that another method of the same cell has
-    and this one has not; `unscored` are finished runs without a finite value. The percentiles are
-    those of the curves' last iterations.
+    and this one has not; `unscored` are finished runs without a finite value. Scores that are not
+    stored are taken from the curves' last iterations.
     """
-    runs = _with_percentiles(runs, curves).reset_index(drop=True)
+    runs = _with_unstored(runs, curves).reset_index(drop=True)
     columns = {str(name): runs[name].to_numpy() for name in runs}
     columns["expected"] = runs.groupby(CELL)["seed"].transform("nunique").to_numpy()
     rows: list[dict[str, Any]] = []
-    samples: list[tuple[int, str, Sample]] = []  # of which row, and of which score
+    samples: list[tuple[int, Tabled, Sample]] = []  # of which row, and of which score
+    tabled = tabled_scores()
     for places in runs.groupby([*CELL, *SERIES], sort=True).indices.values():
         series = {name: column[places] for name, column in columns.items()}
         named = {name: series[name][0] for name in [*CELL, *SERIES]}
@@ -59,28 +59,28 @@ def score_table(
             | {"regret_unit": units[0] if len(units) else ""}
             | _count(series)
         )
-        for score, column in {"regret": "regret_final", **_MEANS, **VALUES}.items():
-            values = series[column][finished].astype(np.float64)
+        for score, table in tabled:
+            values = series[score.name][finished].astype(np.float64)
             if not len(values := values[~np.isnan(values)]):
                 continue
-            if score in _MEANS:
-                rows[-1][score] = values.mean()
+            if table.summary == "mean":
+                rows[-1][table.key] = values.mean()
             else:
-                samples.append((len(rows) - 1, score, values))
+                samples.append((len(rows) - 1, table, values))
     intervals = mean_intervals([values for _, _, values in samples])
-    for (place, score, values), interval in zip(samples, intervals, strict=True):
+    for (place, table, values), interval in zip(samples, intervals, strict=True):
         found = {"mean": values.mean(), "low": interval.low, "high": interval.high,
                  "interval": interval.kind}  # fmt: skip
-        if score in ("regret", "value"):
+        if table.summary == "whole":
             found |= _describe(values)
-        rows[place] |= {f"{score}_{part}": number for part, number in found.items()}
-    return pd.DataFrame(rows, columns=_COLUMNS)
+        rows[place] |= {f"{table.key}_{part}": number for part, number in found.items()}
+    return pd.DataFrame(rows, columns=score_columns())
 
 
 def _count(series: Mapping[str, NDArray[Any]]) -> dict[str, int]:
     status = series["status"]
     ok = int((status == "ok").sum())
-    scored = int((~np.isnan(series["final_model"][status == "ok"])).sum())
+    scored = int((~np.isnan(series[HEADLINE.name][status == "ok"])).sum())
     return {
         "seeds": scored,
         "ok": ok,
@@ -91,15 +91,17 @@ def _count(series: Mapping[str, NDArray[Any]]) -> dict[str, int]:
     }
 
 
-def _with_percentiles(runs: pd.DataFrame, curves: pd.DataFrame | None) -> pd.DataFrame:
-    """Add the percentiles of each run's last iteration, NaN where no curve has them."""
-    columns = ["digest", "seed", "median", "best"]
-    if curves is None or not {*columns, "iteration"} <= {*curves}:
-        return runs.assign(median=float("nan"), best=float("nan"))
+def _with_unstored(runs: pd.DataFrame, curves: pd.DataFrame | None) -> pd.DataFrame:
+    """Add what is taken from the end of each run's curves, NaN where those do not have it."""
+    wanted = unstored_curves()
+    runs = runs.drop(columns=[*wanted], errors="ignore")
+    if curves is None or not {"digest", "seed", "iteration"} <= {*curves}:
+        return runs.assign(**dict.fromkeys(wanted, float("nan")))
     last = curves.sort_values("iteration").drop_duplicates(["digest", "seed"], keep="last")
-    return runs.drop(columns=["median", "best"], errors="ignore").merge(
-        last[columns], on=["digest", "seed"], how="left"
+    taken = last[["digest", "seed"]].assign(
+        **{name: last.get(curve, float("nan")) for name, curve in wanted.items()}
     )
+    return runs.merge(taken, on=["digest", "seed"], how="left")
 
 
 def _describe(values: Sample) -> dict[str, float]:
@@ -115,7 +117,7 @@ def _describe(values: Sample) -> dict[str, float]:
 
 
 def leaderboard(scores: pd.DataFrame) -> pd.DataFrame:
-    """Rank the methods of each study at one size, the least regret or else most value first.
+    """Rank the methods of each study at one size, by the first deciding score that is known.
 
     The size is the largest dimension, and there the most rows, among those where most methods have
     a score. Equal means share a rank; a method without a score there has none and comes last.
@@ -124,12 +126,20 @@ def leaderboard(scores: pd.DataFrame) -> pd.DataFrame:
     for _, study in scores.groupby(STUDY, sort=True):
         d, n = _common_size(study)
         board = study[(study["d"] == d) & (study["n"] == n)].copy()
-        by_regret = board["regret_mean"].notna().any()
-        merit = -board["regret_mean"] if by_regret else board["value_mean"]
-        board["rank"] = merit.astype(float).round(9).rank(ascending=False, method="min")
+        board["rank"] = _merit(board).round(9).rank(ascending=False, method="min")
         board["tied"] = board["rank"].duplicated(keep=False) & board["rank"].notna()
         boards.append(board.sort_values(["rank", "label"]))
     return pd.concat(boards, ignore_index=True) if boards else scores.head(0)
+
+
+def _merit(board: pd.DataFrame) -> "pd.Series[float]":
+    """Return what decides the ranks of one board, more being better."""
+    merit = pd.Series(np.nan, index=board.index)
+    for score, table in leaderboard_scores():
+        if score.rank and merit.isna().all():
+            means = board[table.column("mean")].astype(float)
+            merit = -means if score.better == "lower" else means
+    return merit
 
 
 def _common_size(study: pd.DataFrame) -> tuple[int, int]:

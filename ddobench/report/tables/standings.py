@@ -14,7 +14,7 @@ from ddobench.report.tables.formats import (
     escape_markdown,
     format_estimate,
     format_number,
-    format_percent,
+    format_part,
     markdown_table,
     name_runs,
 )
@@ -22,18 +22,28 @@ from ddobench.report.tables.lineups import SCORE, Lineup
 from ddobench.report.tables.normalised import strata_of
 from ddobench.report.tables.ranks import FEWEST, Ranking, rank_methods
 from ddobench.report.tables.styles import Key, Style, sign_of
+from ddobench.scores import standing_scores
 from ddobench.stats.resampling import iqm_interval
 from ddobench.stats.samples import interquartile_mean
 
-_COLUMNS = [
+_RESULTS = [
     *("budget", "lineup", "tasks", "place", "method", "label", "privileges", "privileged_blocks"),
     *("blocks", "left_out", "mean_rank", "friedman_p", "critical_difference"),
-    *("share_iqm", "share_low", "share_high", "share_mean", "without_optimum", "invalid"),
-    *("seeds", "declined", "failed", "missing", "unscored", "unshared"),
+    *("share_iqm", "share_low", "share_high", "share_mean", "without_optimum"),
 ]
+_COUNTS = ["seeds", "declined", "failed", "missing", "unscored", "unshared"]
 LINEUP = ["budget", "lineup"]  # the columns that tell line-ups apart
-HEADER = ["place", "method", "mean rank", "share of optimum, IQM", "invalid", "cells", "runs"]
-WORDS = [1, 6]
+
+
+def header() -> list[str]:
+    """Return the headings of the standings."""
+    told = [table.key for _, table in standing_scores()]
+    return ["place", "method", "mean rank", "share of optimum, IQM", *told, "cells", "runs"]
+
+
+def word_columns() -> list[int]:
+    """Return the places under `header` that hold words."""
+    return [1, len(header()) - 1]
 
 
 def standing_table(lineups: Sequence[Lineup], styles: Mapping[Key, Style]) -> pd.DataFrame:
@@ -52,7 +62,8 @@ def standing_table(lineups: Sequence[Lineup], styles: Mapping[Key, Style]) -> pd
             | _describe_method(lineup, str(method), styles)
             for method in ranking.means.index
         ]
-    return pd.DataFrame(rows, columns=_COLUMNS)
+    told = [table.key for _, table in standing_scores()]
+    return pd.DataFrame(rows, columns=[*_RESULTS, *told, *_COUNTS])
 
 
 def _describe_lineup(lineup: Lineup, ranking: Ranking) -> dict[str, Any]:
@@ -101,7 +112,7 @@ def _describe_method(lineup: Lineup, method: str, styles: Mapping[Key, Style]) -
         "privileges": " ".join(privileges),
         "privileged_blocks": sum(map(bool, told)),
         "without_optimum": len(runs) - sum(map(len, strata)),
-        "invalid": runs["invalid_final"].mean(),
+        **{table.key: runs[score.name].mean() for score, table in standing_scores()},
         "seeds": len(runs),
         **_count_lost(lineup, tried, len(runs)),
     }
@@ -174,7 +185,10 @@ def standing_cells(table: pd.DataFrame) -> list[list[tuple[str, Any]]]:
             (row["label"], row["label"]),
             (format_number(row["mean_rank"]), row["mean_rank"]),
             (_format_share(row), row["share_iqm"]),
-            (format_percent(row["invalid"]), row["invalid"]),
+            *(
+                (format_part(row, score, table, "mean"), row[table.key])
+                for score, table in standing_scores()
+            ),
             (str(row["blocks"]), row["blocks"]),
             (_format_counts(row), row["seeds"]),
         ]
@@ -201,5 +215,5 @@ def standing_markdown(table: pd.DataFrame) -> str:
         parts.append(f"## {escape_markdown(name_lineup(lineup.iloc[0]))}\n")
         parts.append(f"{escape_markdown(explain_standings(lineup))}\n")
         lines = [[text for text, _ in line] for line in standing_cells(lineup)]
-        parts.append(markdown_table(HEADER, lines, words=WORDS))
+        parts.append(markdown_table(header(), lines, words=word_columns()))
     return "\n".join(parts)

@@ -1,23 +1,21 @@
-// The curve of one run: values above, the share of invalid designs below.
+// The curves of one run: values above, shares of the designs below.
 
-const LINES = [
-  ["value_model", "ranked by the method"],
-  ["value_oracle", "ranked by the oracle"],
-  ["predicted", "predicted by the method"],
-];
-const MARKS = [["best_visible", "best visible value"], ["optimum", "optimum"]];
 const LEFT = 54;
 const RIGHT = 14;
 
-function drawCurve(curve, scores, width) {
+function drawCurve(curve, scores, shown, width) {
   const figure = make("figure", { class: "curve" });
-  const lines = LINES.filter(([name]) => curve[name]?.some((value) => value !== null));
-  const marks = MARKS.filter(([name]) => typeof scores[name] === "number");
+  const lines = shown.lines.filter(([name]) => curve[name]?.some((value) => value !== null));
+  const shares = shown.shares.filter(([name]) => curve[name]);
+  const marks = shown.marks.filter(([name]) => typeof scores[name] === "number");
   const x = scale(curve.iteration[0], curve.iteration.at(-1), LEFT, width - RIGHT);
   const values = valuePanel(curve, scores, lines, marks, x, width);
-  figure.append(values.svg, invalidPanel(curve, x, width));
+  figure.append(values.svg, sharePanel(curve, shares, x, width));
   const legend = make("ul", { class: "legend" });
   for (const [name, label] of lines) legend.append(legendItem(name, label));
+  if (shares.length > 1) {
+    for (const [name, label] of shares) legend.append(legendItem(name, label));
+  }
   for (const [name, label] of marks) {
     legend.append(legendItem(`mark ${name}`, `${label}, ${spell(scores[name])}`));
   }
@@ -25,7 +23,7 @@ function drawCurve(curve, scores, width) {
   const panels = [...figure.querySelectorAll("svg")];
   const guides = panels.map((svg) => svg.appendChild(draw("line",
     { class: "guide", x1: -9, x2: -9, y1: 0, y2: svg.dataset.floor })));
-  const tell = (i) => { readout.textContent = readPoint(curve, lines, i); };
+  const tell = (i) => { readout.textContent = readPoint(curve, lines, shares, i); };
   tell(curve.iteration.length - 1);
   const follow = (event) => {
     const box = event.currentTarget.getBoundingClientRect();
@@ -44,18 +42,19 @@ function drawCurve(curve, scores, width) {
       "The prediction leaves the picture, which is drawn for the values."));
   }
   caption.append(make("details", {}, make("summary", {}, "The curve as a table"),
-    make("div", { class: "scroll" }, pointTable(curve, lines))));
+    make("div", { class: "scroll" }, pointTable(curve, lines, shares))));
   figure.append(caption);
   return figure;
 }
 
 function valuePanel(curve, scores, lines, marks, x, width) {
   const height = 250;
-  const own = lines.filter(([name]) => name !== "predicted").flatMap(([name]) => curve[name]);
+  const own = lines.filter(([, , believed]) => !believed).flatMap(([name]) => curve[name]);
   const known = [...own, ...marks.map(([name]) => scores[name])].filter((value) => value !== null);
   let [low, high] = known.length ? [Math.min(...known), Math.max(...known)] : [0, 1];
   const room = Math.max(high - low, 0.5);
-  const foretold = (curve.predicted ?? []).filter((value) => value !== null);
+  const foretold = lines.filter(([, , believed]) => believed).flatMap(([name]) => curve[name])
+    .filter((value) => value !== null);
   const inside = foretold.filter((value) => value > low - room && value < high + room);
   [low, high] = [Math.min(low, ...inside), Math.max(high, ...inside)];
   const margin = 0.05 * Math.max(high - low, 0.5);
@@ -75,12 +74,15 @@ function valuePanel(curve, scores, lines, marks, x, width) {
   return { svg, clipped: inside.length < foretold.length };
 }
 
-function invalidPanel(curve, x, width) {
+function sharePanel(curve, shares, x, width) {
   const height = 112;
   const y = scale(0, 1, height - 40, 8);
-  const svg = panel(width, height, "Share of invalid designs at each iteration", y(0));
-  axisLeft(svg, y, [0, 0.5, 1], width, "invalid [%]", (share) => String(100 * share));
-  svg.append(draw("path", { class: "line invalid", d: pathOf(curve, "invalid", x, y) }));
+  const names = shares.map(([, label]) => label).join(", ");
+  const svg = panel(width, height, `Share of designs at each iteration: ${names}`, y(0));
+  axisLeft(svg, y, [0, 0.5, 1], width, `${names} [%]`, (share) => String(100 * share));
+  for (const [name] of shares) {
+    svg.append(draw("path", { class: `line ${name}`, d: pathOf(curve, name, x, y) }));
+  }
   const [first, last] = [curve.iteration[0], curve.iteration.at(-1)];
   const wanted = ticks(first, last, Math.max(2, Math.round(width / 90)));
   for (const tick of wanted.filter(Number.isInteger)) {
@@ -123,20 +125,20 @@ function legendItem(name, label) {
   return make("li", {}, sample, label);
 }
 
-function readPoint(curve, lines, i) {
+function readPoint(curve, lines, shares, i) {
   const parts = lines.map(([name, label]) => `${label} ${spell(curve[name][i])}`);
-  if (curve.invalid) parts.push(`invalid ${percent(curve.invalid[i])}`);
+  parts.push(...shares.map(([name, label]) => `${label} ${percent(curve[name][i])}`));
   return `Iteration ${curve.iteration[i]}: ${parts.join(", ")}.`;
 }
 
-function pointTable(curve, lines) {
-  const names = ["iteration", ...lines.map(([, label]) => label), "invalid"];
+function pointTable(curve, lines, shares) {
+  const names = ["iteration", ...[...lines, ...shares].map(([, label]) => label)];
   const head = make("thead", {}, make("tr", {},
     ...names.map((name) => make("th", { scope: "col" }, name))));
   const rows = curve.iteration.map((iteration, i) => make("tr", {},
     make("th", { scope: "row" }, String(iteration)),
     ...lines.map(([name]) => make("td", {}, spell(curve[name][i]))),
-    make("td", {}, percent(curve.invalid?.[i]))));
+    ...shares.map(([name]) => make("td", {}, percent(curve[name][i])))));
   return make("table", { class: "dense" }, head, make("tbody", {}, ...rows));
 }
 

@@ -16,6 +16,7 @@ function describeRun(data, i) {
     finished: runs.finished[i],
     graph: runs.graph[i] === null ? null : data.graphs[runs.graph[i]],
     scores: Object.fromEntries(data.scores.map(([name]) => [name, runs.scores[name][i]])),
+    shown: { lines: data.lines, shares: data.shares, marks: data.marks },
     curve: cutCurve(data.curves, data.starts[i], data.curves.length[i]),
   };
 }
@@ -58,13 +59,13 @@ function problem(run) {
 
 function scoreList(run, scores) {
   const list = make("dl", { class: "scores" });
-  for (const [name, label, unit] of scores) {
+  for (const [name, label, unit, meaning] of scores) {
     const value = run.scores[name];
     if (value === null) continue;
     const measure = unit === "regret" ? run.group.unit : unit;
     const text = unit === "share" ? percent(value)
       : [spell(value), UNITS[measure] ?? measure].filter(Boolean).join("\u00a0");
-    list.append(make("div", {}, make("dt", {}, label), make("dd", {}, text)));
+    list.append(make("div", {}, make("dt", { title: meaning }, label), make("dd", {}, text)));
   }
   return list;
 }
@@ -74,7 +75,7 @@ function curveOf(run, panel) {
   if (points > 1) {
     panel.hidden = false; // to have a width
     const width = Math.max(280, Math.min(880, panel.clientWidth - 40));
-    return drawCurve(run.curve, run.scores, width);
+    return drawCurve(run.curve, run.scores, run.shown, width);
   }
   return make("p", { class: "quiet" }, points
     ? "The designs were recorded once, so there is no curve."

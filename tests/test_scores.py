@@ -1,0 +1,142 @@
+"""Promises of the declared scores: one declaration is all that a new one takes."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ddobench import scores
+from ddobench.compare.__main__ import main as compare
+from ddobench.judging import Ending
+from ddobench.report.claims.claims import parse_claims
+from ddobench.report.output.writer import write_report
+from ddobench.runner.execute import execute
+from ddobench.scores import SHARE, Curve, Largest, Last, Score, Shortfall, Tabled
+from ddobench.store.runs import Store, load, load_curves
+from tests.report.test_page_single_runs import unpack
+from tests.support.fakes import Climb, specify_fake
+
+ROOT = Path(__file__).parent.parent
+EVERY = (*scores.LANDMARKS, *scores.SCORES, *scores.COSTS)
+GOOD = Curve(
+    name="promising",
+    meaning="The share of the designs above the visible mean.",
+    unit=SHARE,
+    compute=lambda run: (run.punished > 0).mean(axis=1),
+    line="above the mean",
+)
+GOOD_FINAL = Score(
+    name="promising_final",
+    meaning="The share of the last designs that are above the visible mean.",
+    unit=SHARE,
+    better="higher",
+    lines=("designs above", "the mean"),
+    take=Last(GOOD.name),
+    table=Tabled("promising", {"above the mean": "estimate"}),
+    board={"Above the mean": "estimate"},
+    standings=True,
+    contrast="above the mean",
+    page="Designs above the mean at the end",
+    claims=True,
+    compare=True,
+)
+
+
+@pytest.fixture
+def declared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Declare a made-up curve and its score, and nothing else."""
+    monkeypatch.setattr(scores, "CURVES", (*scores.CURVES, GOOD))
+    monkeypatch.setattr(scores, "SCORES", (*scores.SCORES, GOOD_FINAL))
+
+
+@pytest.mark.usefixtures("declared")
+def test_a_new_score_arrives_everywhere_by_its_declaration_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "runs"
+    faster = replace(specify_fake(Climb, rate=0.2), method_variant="rate=0.2")
+    for spec in (specify_fake(Climb), faster):
+        execute(spec, [0, 1, 2], Store(folder))
+
+    rows, points = load(folder), load_curves(folder)
+    last = points.groupby(["digest", "seed"])["promising"].last()
+    stored = rows.set_index(["digest", "seed"])["promising_final"]
+    assert stored.between(0, 1).all()
+    assert stored.sort_index().tolist() == last.sort_index().tolist()
+
+    report = tmp_path / "report"
+    write_report(folder, report)
+    tables = report / "tables"
+    assert "promising_mean" in (tables / "scores.csv").read_text().splitlines()[0].split(",")
+    assert "| above the mean |" in (tables / "scores.md").read_text()
+    assert GOOD_FINAL.name in (tables / "controls.csv").read_text()
+    assert "| above the mean | difference |" in (tables / "controls.md").read_text()
+    page = (report / "index.html").read_text()
+    assert '<th scope="col">Above the mean</th>' in page
+    packed = re.search(r'id="run-data"[^>]*>([^<]+)<', page)
+    assert packed is not None
+    data = unpack(packed[1].strip())
+    label, unit, meaning = next(told[1:] for told in data["scores"] if told[0] == GOOD_FINAL.name)
+    assert (label, unit, meaning) == (GOOD_FINAL.page, "share", GOOD_FINAL.meaning)
+    assert sorted(data["runs"]["scores"][GOOD_FINAL.name]) == pytest.approx(
+        sorted(stored), abs=1e-3
+    )
+    assert [GOOD.name, GOOD.line] in data["shares"]
+    assert len(data["curves"][GOOD.name]) == len(points)
+
+    assert compare([str(folder), str(folder), "--score", GOOD_FINAL.name, "--all"]) == 0
+    assert f"Differences in {GOOD_FINAL.name}" in capsys.readouterr().out
+    test = {"kind": "level", "task": "sum", "n": 9, "d": 2, "of": "climb", "above": 0.5}
+    claim = {"id": "good", "text": "Most are good.", "test": test | {"score": GOOD_FINAL.name}}
+    assert parse_claims({"claims": [claim]})[0].question.score == GOOD_FINAL.name
+
+
+@pytest.mark.parametrize("declared", [scores.CURVES, EVERY], ids=["curves", "scores"])
+def test_every_number_of_a_run_has_a_name_of_its_own_and_a_sentence(
+    declared: Sequence[Curve | Score],
+) -> None:
+    names = [one.name for one in declared]
+    assert len(set(names)) == len(names)
+    for one in declared:
+        assert re.fullmatch(r"[A-Z].*\.", one.meaning), one.name
+
+
+def test_every_score_of_a_curve_names_one_that_is_declared() -> None:
+    for score in scores.SCORES:
+        assert isinstance(score.take, Last | Largest | Shortfall)
+        assert score.take.curve in scores.curve_names()
+
+
+def test_the_headings_of_a_table_differ_from_each_other() -> None:
+    keys = [table.key for _, table in scores.tabled_scores()]
+    headings = [heading for _, table in scores.tabled_scores() for heading in table.cells]
+    assert len(set(keys)) == len(keys)
+    assert len(set(headings)) == len(headings)
+
+
+def test_scores_are_taken_at_the_end_at_the_best_iteration_or_from_the_optimum() -> None:
+    ending = Ending({"a": np.array([1.0, 5.0, 3.0])}, optimum=10.0, regret_scale=2.0)
+    assert Last("a")(ending) == 3.0
+    assert Largest("a")(ending) == 5.0
+    assert Shortfall("a")(ending) == 14.0
+
+
+def test_a_score_that_is_not_stored_can_only_be_the_end_of_a_curve() -> None:
+    with pytest.raises(ValueError, match="must be stored"):
+        Score("peak", "A peak.", SHARE, "higher", take=Largest("invalid"), stored=False)
+
+
+def test_no_other_module_spells_the_name_of_a_score() -> None:
+    taken = [score for score in scores.SCORES if "_" in score.name]
+    spelled = re.compile("|".join(rf"\b{score.name}\b" for score in taken))
+    readers = [
+        str(path.relative_to(ROOT))
+        for path in sorted((ROOT / "ddobench").rglob("*"))
+        if path.suffix in (".py", ".html", ".js", ".css")
+        and not any(parent.is_symlink() for parent in path.parents)
+        and spelled.search(path.read_text())
+    ]
+    assert readers == ["ddobench/scores.py"]
