@@ -56,7 +56,7 @@ class Curve:
     unit: Unit
     compute: Callable[[Judged], Values]  # -> (T,)
     line: str = ""  # what its line is called in the page's chart of a run; "": not drawn there
-    believed: bool = False  # not measured, so that a chart need not have room for all of it
+    predicted: bool = False  # not measured, so that a chart need not have room for all of it
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ PREDICTED = Curve(
     unit=SD,
     compute=lambda run: run.mean_of_chosen(run.predicted),
     line="predicted by the method",
-    believed=True,
+    predicted=True,
 )
 MEDIAN = Curve(
     name="median",

@@ -16,8 +16,8 @@ def scored(
     values: list[list[float]], predicted: list[list[float]] | None, top: int
 ) -> dict[str, Values]:
     """Score in raw units."""
-    believed = None if predicted is None else np.array(predicted)
-    return score(np.array(values), believed, top, UNIT)
+    told = None if predicted is None else np.array(predicted)
+    return score(np.array(values), told, top, UNIT)
 
 
 def test_a_reference_describes_the_visible_values() -> None:

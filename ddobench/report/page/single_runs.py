@@ -81,7 +81,7 @@ def collect_runs(stored: ReportData, runs: pd.DataFrame) -> dict[str, Any]:
     drawn = drawn_curves()
     return {
         "scores": [[score.name, score.page, score.unit.name, score.meaning] for score in told],
-        "lines": [[c.name, c.line, c.believed] for c in drawn if not c.unit.fraction],
+        "lines": [[c.name, c.line, c.predicted] for c in drawn if not c.unit.fraction],
         "shares": [[c.name, c.line] for c in drawn if c.unit.fraction],
         "marks": [[mark.name, mark.label] for mark in LANDMARKS],
         "groups": [_group(head, stored) for head in heads],

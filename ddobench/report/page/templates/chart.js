@@ -49,11 +49,11 @@ function drawCurve(curve, scores, shown, width) {
 
 function valuePanel(curve, scores, lines, marks, x, width) {
   const height = 250;
-  const own = lines.filter(([, , believed]) => !believed).flatMap(([name]) => curve[name]);
+  const own = lines.filter(([, , predicted]) => !predicted).flatMap(([name]) => curve[name]);
   const known = [...own, ...marks.map(([name]) => scores[name])].filter((value) => value !== null);
   let [low, high] = known.length ? [Math.min(...known), Math.max(...known)] : [0, 1];
   const room = Math.max(high - low, 0.5);
-  const foretold = lines.filter(([, , believed]) => believed).flatMap(([name]) => curve[name])
+  const foretold = lines.filter(([, , predicted]) => predicted).flatMap(([name]) => curve[name])
     .filter((value) => value !== null);
   const inside = foretold.filter((value) => value > low - room && value < high + room);
   [low, high] = [Math.min(low, ...inside), Math.max(high, ...inside)];
