@@ -12,6 +12,7 @@ from ddobench.report.figures import gallery
 from ddobench.report.figures.controls import variant_controls
 from ddobench.report.tables.comparisons import comparison_markdown, format_rows, header
 from ddobench.report.tables.differences import format_p
+from ddobench.scores import contrasted_scores
 from ddobench.stats.samples import holm, paired_difference
 from tests.support.drawn import only, overflow
 from tests.support.pages import MINUS, OUR_SCRIPTS, SCRIPT, open_page
@@ -80,7 +81,8 @@ def test_variants_without_a_common_seed_are_shown_but_not_compared() -> None:
 
 def test_the_figure_has_a_row_per_variant_and_says_how_little_few_seeds_show() -> None:
     figure = only(variant_controls, evidence_of_variants(variants()))
-    left, _, right = figure.drawing.axes
+    panels = dict(zip(contrasted_scores(), figure.drawing.axes, strict=True))
+    left, right = panels["final_model"], panels["invalid_final"]
     assert [text.get_text() for text in left.get_yticklabels()] == [
         "FGM", "FGM, graph=empty", "FGM, graph=permuted",
     ]  # fmt: skip
@@ -140,7 +142,7 @@ def test_the_tables_and_the_page_show_the_controls_and_keep_markup_text(
     assert "<script" not in markdown
     assert "p (Holm)" in markdown
     table = pd.read_csv(tmp_path / "report" / "tables" / "controls.csv")
-    assert len(table) == 6
+    assert len(table) == 2 * len(contrasted_scores())
     assert "controls-chain-d11-n100" in {path.stem for path in written.files}
 
 

@@ -55,13 +55,17 @@ def codes_beside_designs(stored: ReportData) -> Iterator[Figure | Absence]:
 
 
 def is_encoded(details: Details) -> bool:
-    """Tell whether the codes are more than the observed coordinates, shifted and scaled."""
+    """Tell whether the codes are more than the observed coordinates, shifted and scaled.
+
+    Codes that are all the same follow nothing, and are told apart.
+    """
     codes, designs = (np.array(details[f"{name}_sample"]) for name in ("codes", "designs"))
     if codes.shape != designs.shape:
         return True
+    constant = (np.ptp(codes, axis=0) == 0) | (np.ptp(designs, axis=0) == 0)
     spread = codes.std(axis=0) * designs.std(axis=0)
     shared = ((codes - codes.mean(axis=0)) * (designs - designs.mean(axis=0))).mean(axis=0)
-    return bool((np.abs(shared) < _SAME * spread).any())
+    return bool((constant | (np.abs(shared) < _SAME * spread)).any())
 
 
 def sample_table(details: Details) -> pd.DataFrame:

@@ -24,6 +24,7 @@ from ddobench.report.tables.formats import name_runs
 from ddobench.scores import find_score
 
 _ROW = 0.27  # inches
+_ACROSS = 25.5  # points of the letters below all panels together
 _WIDEST_LABEL = 34  # characters
 _TEXT = (
     "One method with one part replaced at a time. Large marks are means over seeds with 95\u00a0% "
@@ -63,7 +64,7 @@ def _draw(table: pd.DataFrame, stored: ReportData, name: str) -> Drawing:
         panels = drawing.subplots(1, len(scores), sharey=True, squeeze=False)[0]
         for axes, score in zip(panels, scores, strict=True):
             _draw_panel(axes, table[table["score"] == score], stored, heights)
-            axes.set_xlabel(find_score(score).axis, fontsize=8.5)
+            axes.set_xlabel(find_score(score).axis, fontsize=min(8.5, _ACROSS / len(scores)))
         panels[0].set_yticks(heights, labels, fontsize=8)
         for text in panels[0].get_yticklabels():
             text.set_parse_math(False)
