@@ -57,7 +57,7 @@ def test_a_new_score_arrives_everywhere_by_its_declaration_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "runs"
-    faster = replace(specify_fake(Climb, rate=0.2), method_variant="rate=0.2")
+    faster = replace(specify_fake(Climb, rate=0.2), method_departures={"rate": "0.2"})
     for spec in (specify_fake(Climb), faster):
         execute(spec, [0, 1, 2], Store(folder))
 

@@ -13,6 +13,7 @@ from omegaconf.errors import OmegaConfBaseException
 from ddobench.errors import UsageError, check_one_of, check_whole
 from ddobench.registry import PARTS, line_up, read_choice, usual_choices
 from ddobench.runner.build import CARD, build_method, build_task, name_classes
+from ddobench.variants import format_variant
 
 if TYPE_CHECKING:
     from ddobench.contracts import Method, Task  # these need PyTorch, which takes seconds
@@ -33,8 +34,8 @@ class Specification:
     device: str
     seeds_per_job: int
     config: dict[str, Any]  # resolved: task, method, budget
-    task_variant: str
-    method_variant: str
+    task_departures: dict[str, str]  # settings that are not those of its file
+    method_departures: dict[str, str]
     digest: str
     task_digest: str  # of the task alone, which methods share
     parts: dict[str, str] = field(default_factory=dict)  # option of each part of the method
@@ -44,6 +45,16 @@ class Specification:
         """The words that name this point of a sweep on a screen."""
         variant = " ".join(filter(None, [self.task_variant, self.method_variant]))
         return f"{self.method} on {self.task} d={self.d} n={self.n} {variant}".strip()
+
+    @property
+    def task_variant(self) -> str:
+        """How the task departs from its file, in one text."""
+        return format_variant(self.task_departures)
+
+    @property
+    def method_variant(self) -> str:
+        """How the method departs from its file, in one text."""
+        return format_variant(self.method_departures)
 
     @property
     def card(self) -> dict[str, str]:
@@ -83,13 +94,11 @@ def specify(cfg: DictConfig, choices: Mapping[str, Any]) -> Specification:
         device=cfg.device,
         seeds_per_job=cfg.seeds_per_job,
         config=config,
-        task_variant=" ".join(_departures(config["task"], _written(cfg, "task", task))),
-        method_variant=" ".join(
-            [
-                *_part_variant(cfg, config["method"], parts, _usual_parts(method)),
-                *_departures(config["method"], _written(cfg, "method", method)),
-            ]
-        ),
+        task_departures=dict(_departures(config["task"], _written(cfg, "task", task))),
+        method_departures={
+            **dict(_part_departures(cfg, config["method"], parts, _usual_parts(method))),
+            **dict(_departures(config["method"], _written(cfg, "method", method))),
+        },
         # Two methods that come to the same line-up have the same numbers but runs of their own.
         digest=digest({**config, "chosen": {"task": task, "method": method}}),
         task_digest=digest({"task": config["task"]}),
@@ -126,28 +135,28 @@ def _canonical(value: Any) -> Any:
     return value
 
 
-def _part_variant(
+def _part_departures(
     cfg: DictConfig, method: Mapping[str, Any], parts: Mapping[str, str], usual: Mapping[str, str]
-) -> Iterator[str]:
-    """Spell the parts of a method that are not the usual ones."""
+) -> Iterator[tuple[str, str]]:
+    """Yield the parts of a method that are not the usual ones."""
     for name, choice in parts.items():
         if choice != usual.get(name):
-            yield f"{name}={choice}"
+            yield name, choice
         if isinstance(method[name], Mapping):
             yield from _departures(method[name], _written(cfg, name, choice), f"{name}.")
 
 
 def _departures(
     config: Mapping[str, Any], written: Mapping[str, Any], prefix: str = ""
-) -> Iterator[str]:
-    """Spell where a configuration departs from what is written in its file."""
+) -> Iterator[tuple[str, str]]:
+    """Yield where a configuration departs from what is written in its file."""
     for name, value in config.items():
         if name not in written or name in _IRRELEVANT:
             continue
         if isinstance(value, Mapping) and isinstance(written[name], Mapping):
             yield from _departures(value, written[name], f"{prefix}{name}.")
         elif _canonical(value) != _canonical(written[name]):
-            yield f"{prefix}{name}={value}"
+            yield f"{prefix}{name}", str(value)
 
 
 def _written(cfg: DictConfig, group: str, choice: str) -> dict[str, Any]:

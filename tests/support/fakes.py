@@ -98,8 +98,8 @@ def specify_fake(
         device="cpu",
         seeds_per_job=50,
         config=config,
-        task_variant="",
-        method_variant="",
+        task_departures={},
+        method_departures={},
         digest=digest(config),
         task_digest=digest({"task": config["task"]}),
     )

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from ddobench.report.tables.formats import MINUS
-from ddobench.report.tables.variants import split_variant
 from ddobench.scores import find_score
+from ddobench.variants import split_variant
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import yaml
 
-from ddobench.report.tables.variants import split_variant
+from ddobench.variants import split_variant
 
 _NO_NAME = re.compile(r"(?i)true|false|null|[-+.\de]+")
 
