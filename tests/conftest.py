@@ -26,12 +26,14 @@ settings.register_profile("ddobench", deadline=None, derandomize=True, database=
 settings.load_profile("ddobench")
 
 
-QUICK_TASKS = ("quadratic", "toy3d")  # one of bits and one of numbers, both small
+QUICK_TASKS = ("quadratic",)  # the smallest
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let the conformance tests of most tasks count as slow: together they take long."""
+    """Let promises to the bit, and the conformance of most tasks, count as slow: they take long."""
     for item in items:
+        if item.get_closest_marker("bits"):
+            item.add_marker(pytest.mark.slow)
         if item.path.name == "test_conformance.py" and isinstance(item, pytest.Function):
             task = item.callspec.params.get("task") if hasattr(item, "callspec") else None
             if task is not None and task not in QUICK_TASKS:

@@ -66,6 +66,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
         return archive.namelist()
 
 
+@pytest.mark.slow
 def test_the_wheel_takes_no_top_level_name_but_its_own(wheel: list[str]) -> None:
     tops = {name.split("/")[0] for name in wheel}
     assert {top for top in tops if not top.endswith(".dist-info")} == {"ddobench"}

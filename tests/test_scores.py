@@ -53,6 +53,7 @@ def declared(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("declared")
+@pytest.mark.slow
 def test_a_new_score_arrives_everywhere_by_its_declaration_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -23,6 +23,7 @@ def python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @needs_mkl
 def test_importing_the_package_sets_the_mode_even_after_torch() -> None:
     assert python("import ddobench; " + MULTIPLY + TELL).stdout == "AUTO\n"
@@ -30,12 +31,14 @@ def test_importing_the_package_sets_the_mode_even_after_torch() -> None:
     assert (late.stdout, late.stderr) == ("AUTO\n", "")
 
 
+@pytest.mark.slow
 @needs_mkl
 def test_a_mode_that_the_user_chose_is_left_alone() -> None:
     told = python("import ddobench; " + MULTIPLY + TELL, MKL_CBWR="COMPATIBLE")
     assert (told.stdout, told.stderr) == ("COMPATIBLE\n", "")
 
 
+@pytest.mark.slow
 @needs_mkl
 def test_a_product_before_the_import_is_said_to_be_too_late_once() -> None:
     told = python(MULTIPLY + "import ddobench; import ddobench.rng; " + TELL)
@@ -44,10 +47,12 @@ def test_a_product_before_the_import_is_said_to_be_too_late_once() -> None:
     assert "import ddobench first, or set MKL_CBWR=AUTO before Python starts" in told.stderr
 
 
+@pytest.mark.slow
 def test_a_notebook_that_imports_ddobench_first_hears_nothing() -> None:
     assert python("import ddobench; " + MULTIPLY + "import ddobench.models.networks").stderr == ""
 
 
+@pytest.mark.slow
 @needs_mkl
 def test_a_worker_process_of_a_launcher_is_in_the_mode() -> None:
     code = (

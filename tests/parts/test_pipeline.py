@@ -105,6 +105,7 @@ def test_a_seed_does_not_depend_on_its_companions_in_other_stages_too(
     assert_same(run("method=fgm", *stages, seeds=(3, 8))[0], alone)
 
 
+@pytest.mark.slow
 def test_fgm_with_a_complete_graph_is_vae_ga_up_to_rounding() -> None:
     for one, other in zip(run("method=fgm", "graph=complete"), run("method=vae_ga"), strict=True):
         assert np.allclose(one.designs, other.designs, rtol=1e-3, atol=1e-3)  # type: ignore[arg-type]
@@ -202,6 +203,7 @@ def test_the_known_graph_beats_an_ordinary_network_where_it_matters() -> None:
         assert other.diagnostics["overestimation"][-1] > one.diagnostics["overestimation"][-1]
 
 
+@pytest.mark.slow
 def test_the_record_tells_of_graph_latent_and_promises() -> None:
     record = run("method=fgm", "latent.width=16")[0]
     told = record.diagnostics
@@ -236,6 +238,7 @@ def built(*overrides: str) -> Method:
     return specification(*overrides).build()[1]
 
 
+@pytest.mark.slow
 def test_it_asks_for_what_its_stages_need_and_declines_where_there_is_none() -> None:
     x, y = torch.zeros(2, 4, 3, dtype=torch.float64), torch.zeros(2, 4, dtype=torch.float64)
     data = Dataset(x, y, Space(3))
@@ -262,6 +265,7 @@ def test_a_part_given_as_a_word_is_refused_with_the_right_spelling() -> None:
         built("method.graph=empty")
 
 
+@pytest.mark.slow
 def test_the_online_graph_ends_as_the_last_one_it_found() -> None:
     spec = specification(
         "method=fgm", "task=rbf", "latent=identity", "graph=online", "graph.alpha=0.5", "n=500",
@@ -274,6 +278,7 @@ def test_the_online_graph_ends_as_the_last_one_it_found() -> None:
     assert len(Graph.from_edges(7, edges).cliques) == record.diagnostics["cliques"]
 
 
+@pytest.mark.slow
 def test_a_latent_that_diverged_fails_its_seeds_with_its_own_reason() -> None:
     for record in run("method=fgm", "latent.training.rate=1e9", "latent.width=8"):
         assert record.row["status"] == "failed"

@@ -26,6 +26,8 @@ from tests.support.synthetic_portraits import Edges, chain, portrait
 from tests.support.synthetic_runs import evidence_of, run_row, sweep
 from tests.support.synthetic_stores import store_rows
 
+pytestmark = pytest.mark.slow
+
 
 def ring(d: int) -> Edges:
     """Return the edges of a ring."""
