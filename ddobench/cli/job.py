@@ -86,15 +86,15 @@ def _describe(spec: "Specification", seeds: tuple[int, ...], fresh: int, store: 
         reasons = "; ".join(sorted(set(runs["reason"])))
         return f"{head}: {runs['status'].iloc[0]}: {reasons} ({news} in {folder})"
     told = [
-        f"{table.key} {_spell(score.unit, ok, float(ok[score.name].mean()))}"
+        f"{table.key} {_format_mean(score.unit, ok, float(ok[score.name].mean()))}"
         for score, table in tabled_scores()
         if score.board
     ]
     return f"{head}: {', '.join(told)} ({news} in {folder})"
 
 
-def _spell(unit: "Unit", runs: "pd.DataFrame", mean: float) -> str:
-    """Spell a mean for one line on a screen."""
+def _format_mean(unit: "Unit", runs: "pd.DataFrame", mean: float) -> str:
+    """Return a mean for one line on a screen."""
     if unit.fraction:
         return f"{mean:.0%}"
     told = f"({runs[unit.told_by].iloc[0]})" if unit.told_by else unit.sign
