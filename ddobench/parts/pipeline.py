@@ -68,6 +68,8 @@ class Pipeline(Method):
         refusal = self.search.declines(data.space)
         if refusal is not None:
             return refusal
+        if self.search.leaps and not self.surrogate.leaps:
+            return "search=hop needs a model that knows where to leap; use surrogate=units"
         asked, known = self.privileges(data.space), data.privileged
         if "hidden" in asked and known.hidden is None:
             return "latent=oracle needs hidden coordinates, and this task has none"

@@ -39,6 +39,7 @@ class Search(ABC):
 
     name: ClassVar[str] = ""  # in digests; every class declares its own
     version: ClassVar[int] = 1  # bump when the numbers of an unchanged config change
+    leaps: ClassVar[bool] = False  # whether it needs a model that knows where to leap
 
     @abstractmethod
     def run(
@@ -66,6 +67,7 @@ class Ascent(Search):
     optimiser: str = "gradient"
     prior: float = 0.0
     prior_end: float | None = None
+    caution: float = 0.0
     record_every: int = 1
 
     def __post_init__(self) -> None:
@@ -74,6 +76,8 @@ class Ascent(Search):
         check_one_of("search.optimiser", self.optimiser, OPTIMISERS)
         if self.rate <= 0:
             raise UsageError(f"search.rate must be positive, got {self.rate}")
+        if self.caution < 0:
+            raise UsageError(f"search.caution must be 0 or more, got {self.caution}")
 
     def step_size(self, d: int) -> float:
         """Return the rate for designs of d variables."""
@@ -94,16 +98,21 @@ class Ascent(Search):
         failures: MutableMapping[int, str],
     ) -> Iterator[AscentStep]:
         """Climb the model from every start."""
-        return self.climb(start, model.value_and_gradient, failures)
+        more = weigh_error(model, self.caution) if self.caution else 0.0
+        return self.climb(start, model.value_and_gradient, failures, more)
 
     def climb(
-        self, start: Tensor, objective: Objective, failures: MutableMapping[int, str]
+        self,
+        start: Tensor,
+        objective: Objective,
+        failures: MutableMapping[int, str],
+        more: Tensor | float = 0.0,  # (S, 1, 1)
     ) -> Iterator[AscentStep]:
         """Yield the designs before the first step and after every `record_every`-th.
 
-        Each step follows g - lambda x: the gradient of the value and, weighted by `prior`, that of
-        a standard normal log density. A design whose gradient is not finite stays where it is, and
-        its seed is noted in `failures` unless it is there already.
+        Each step follows g - lambda x: the gradient of the value and, weighted by `prior` (and
+        `more`), that of a standard normal log density. A design whose gradient is not finite stays
+        where it is, and its seed is noted in `failures` unless it is there already.
         """
         x = start.clone()  # (S, K, d)
         move = self._mover(x)
@@ -114,8 +123,8 @@ class Ascent(Search):
             if iteration == self.steps:
                 break
             sound = torch.isfinite(gradient).all(dim=-1, keepdim=True)  # (S, K, 1)
-            _note_failures(sound, iteration, failures)
-            direction = gradient - self.prior_weight(iteration) * x
+            note_failures(sound, iteration, failures)
+            direction = gradient - (self.prior_weight(iteration) + more) * x
             move(direction.where(sound, 0.0))
 
     def _mover(self, x: Tensor) -> Callable[[Tensor], None]:
@@ -130,7 +139,18 @@ class Ascent(Search):
         return move
 
 
-def _note_failures(sound: Tensor, iteration: int, failures: MutableMapping[int, str]) -> None:
+def weigh_error(model: Model, caution: float) -> Tensor:  # (S, 1, 1)
+    """Return a prior weight that grows with the held-out error: caution sqrt(error)."""
+    error = model.error()
+    if error is None:
+        raise UsageError(
+            f"search.caution={caution:g} needs a surrogate that holds rows out; "
+            "use caution=0 or a holdout above 0"
+        )
+    return caution * error.clamp(min=0).sqrt()[:, None, None]
+
+
+def note_failures(sound: Tensor, iteration: int, failures: MutableMapping[int, str]) -> None:
     lost = (~sound).flatten(1).sum(dim=1)  # (S,)
     if lost.any():
         for seed in lost.nonzero().flatten().tolist():

@@ -25,6 +25,7 @@ from ddobench.rng import Streams
 
 ROWS_AT_ONCE = 1024  # designs predicted in one go
 CURVE_POINTS = 50  # points kept of a curve over training steps
+TINY = 1e-12  # the least variance that is divided by
 AGGREGATES = ("mean", "min", "lcb")
 
 # values of E members (E, S, K) -> the joint value (S, K) and its slope in each member (E, S, K)
@@ -68,6 +69,17 @@ class Model(ABC):
     def value_and_gradient(self, z: Tensor) -> tuple[Tensor, Tensor]:
         """Return the values of coordinates z (S, K, e), (S, K), and their gradients."""
 
+    def error(self) -> Tensor | None:  # (S,)
+        """Return the squared error on held-out rows as a share of their variance, None without."""
+        return None
+
+    def leap(self, z: Tensor, further: int, softness: float, rng: Streams) -> Tensor:  # noqa: ARG002
+        """Return coordinates z (S, K, e) moved far, to where parts of the model are high.
+
+        `further` more parts are chosen beside the first; `softness` lets them miss their peaks.
+        """
+        return z
+
     def failures(self) -> Mapping[int, str]:
         """Return the seeds (positions along S) whose fit broke down, and why."""
         return {}
@@ -88,6 +100,7 @@ class Surrogate(ABC):
     name: ClassVar[str] = ""  # in digests; every class declares its own
     version: ClassVar[int] = 1  # bump when the numbers of an unchanged config change
     uses_graph: ClassVar[bool] = False
+    leaps: ClassVar[bool] = False  # whether its models know where to leap
 
     @abstractmethod
     def fit(self, data: TrainingData, rng: Streams) -> Model:
@@ -229,6 +242,15 @@ class NetworkModel(Model):
             pieces.append(self.aggregate(torch.stack(outputs))[0])
         return torch.cat(pieces, dim=1)
 
+    def error(self) -> Tensor | None:  # (S,)
+        """Return the squared error on held-out rows as a share of their variance, None without."""
+        held_out = self.split.held_out
+        if held_out.shape[1] < 2:
+            return None
+        truth = take_rows(self.data.values(), held_out).cpu()  # (S, H)
+        predicted = self.value(take_rows(self.data.means(), held_out)).cpu()
+        return unexplained(predicted, truth)
+
     def failures(self) -> dict[int, str]:
         """Return the seeds whose training diverged, with the reason of the first member."""
         told: dict[int, str] = {}
@@ -251,6 +273,15 @@ class NetworkModel(Model):
 def mean_squared_error(passes: Differentiated, x: Tensor, y: Tensor) -> Tensor:
     """Return the mean squared error of each seed on x (S, B, d) and y (S, B), (S,)."""
     return (passes.value(x) - y).square().mean(dim=1)
+
+
+def unexplained(predicted: Tensor, truth: Tensor) -> Tensor:  # (S, H), (S, H) -> (S,)
+    """Return the mean squared error of each seed as a share of the variance of its truth."""
+    shares = [
+        (one - rows).square().mean() / rows.var(correction=0).clamp(min=TINY)
+        for one, rows in zip(predicted.double(), truth.double(), strict=True)
+    ]
+    return torch.stack(shares)
 
 
 def mean_value(values: Tensor) -> tuple[Tensor, Tensor]:  # (E, S, K) -> (S, K), (E, S, K)
