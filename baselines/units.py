@@ -18,8 +18,8 @@ For each seed, and for each of `restarts` random states (all trained as one stac
 
 **It knows the form of some tasks**: with `form: gaussian` the unit has the shape of the bumps that
 `task=chain` is made of, so there it is a well-specified reference and not a fair competitor. With
-`form: network` each unit is a small network of its directions and knows no shape. `rank` is at least
-the size of a clique; 3 is the chain's.
+`form: network` each unit is a small network of its directions and knows no shape. `rank` should be
+the size of a clique or more; 3 is the chain's.
 
 There is no paper. What was tried and did not help is in benchmarks/units.md.
 
@@ -28,21 +28,18 @@ Its row: python -m ddobench -m method=units task=chain d=41 seed=0-9
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import cos, pi, sqrt
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
+from ddobench.baselines.unit_training import Plan, Table, append_one, train
 from ddobench.errors import UsageError, check_one_of, check_whole
-from ddobench.models.training import Split, take_rows
+from ddobench.models.training import take_rows
 from ddobench.models.units import FORMS, Form, Units, UnitStack, make_form
-from ddobench.parts.surrogates import Model, Surrogate, TrainingData
+from ddobench.parts.surrogates import TINY, Model, Surrogate, TrainingData
 from ddobench.progress import track
 from ddobench.rng import Stream, Streams
-
-WIDTH_STEP = 8  # models are stacked with those of equally many units, rounded up to this
-BETAS = (0.9, 0.99)
 
 
 @dataclass(kw_only=True)
@@ -182,56 +179,6 @@ class LowRankUnits(Surrogate):
             one.units = units
 
 
-@dataclass(frozen=True)
-class Table:
-    """The visible rows in float32, and which of them are held out."""
-
-    z: Tensor  # (S, N, e + 1), the last column is 1
-    y: Tensor  # (S, N)
-    trained: Tensor  # (S, N - H)
-    held_out: Tensor  # (S, H)
-
-    @classmethod
-    def of(cls, data: TrainingData, holdout: float, rng: Streams) -> "Table":
-        """Draw the rows to hold out."""
-        z = append_one(data.means())
-        held = min(max(1, round(holdout * data.n)), data.n - 1)
-        order = rng.permutation(data.n)
-        return cls(z, data.values(), order[:, held:], order[:, :held])
-
-    @property
-    def split(self) -> Split:
-        """The same split as others know it."""
-        return Split(self.trained, self.held_out)
-
-    def value(self, units: Units, seed: int, form: Form) -> Tensor:  # (N,)
-        """Return a model's value of all rows of a seed."""
-        return UnitStack([units], form).value(self.z[seed : seed + 1])[0]
-
-    def error(self, units: Units, seed: int, form: Form) -> float:
-        """Return the mean squared error on held-out rows; the values have variance 1."""
-        rows = self.held_out[seed]
-        value = UnitStack([units], form).value(self.z[seed : seed + 1, rows])[0]
-        return float((value - self.y[seed, rows]).square().mean())
-
-    def prune(self, units: Units, seed: int, use: float, form: Form) -> Units:
-        """Drop units whose absence would not be noticed on held-out rows.
-
-        A unit's use is by how much the squared error grows with its mean in its place, in standard
-        errors.
-        """
-        rows = self.held_out[seed]
-        if len(rows) < 2:
-            return units
-        stack = UnitStack([units], form)
-        outputs = stack.outputs(self.z[seed : seed + 1, rows])[0, :, : len(units)]  # (H, U)
-        residual = (outputs.sum(dim=1) + units.base - self.y[seed, rows]).unsqueeze(1)
-        without = residual - outputs + outputs.mean(dim=0)
-        growth = without.square() - residual.square()  # (H, U)
-        error = growth.std(dim=0) / sqrt(len(rows))
-        return units.take(growth.mean(dim=0) > use * error)
-
-
 @dataclass
 class Candidate:
     """One restart of one seed: the best model so far."""
@@ -270,88 +217,6 @@ class Candidate:
             self.waited += 1
 
 
-@dataclass(frozen=True)
-class Plan:
-    """How units are trained: Adam with a rate that falls to 0 along a cosine."""
-
-    steps: int
-    rate: float
-    batch: int
-
-
-def train(
-    models: Sequence[Units],
-    targets: Sequence[Tensor],  # (N,) each
-    rows: Sequence[Tensor],  # (R,) each, those trained on
-    decays: Sequence[float],  # of the directions, decoupled
-    seeds: Sequence[int],  # whose designs each model sees
-    plan: Plan,
-    table: Table,
-    form: Form,
-    streams: Sequence[Stream],
-) -> list[Units]:
-    """Return the models after training, each as if alone.
-
-    Models of about equal size are trained as one stack, padded to a width that depends on none but
-    the model itself.
-    """
-    widths = [max(1, -(-len(model) // WIDTH_STEP)) * WIDTH_STEP for model in models]
-    trained: list[Units] = list(models)
-    for width in sorted(set(widths)):
-        chosen = [i for i, one in enumerate(widths) if one == width]
-        stack = UnitStack([models[i] for i in chosen], form, width)
-        _descend(
-            stack,
-            torch.stack([targets[i] for i in chosen]),
-            [rows[i] for i in chosen],
-            torch.tensor([decays[i] for i in chosen]),
-            torch.tensor([seeds[i] for i in chosen]),
-            plan, table,
-            [streams[i] for i in chosen],
-        )  # fmt: skip
-        for i, units in zip(chosen, stack.models(), strict=True):
-            trained[i] = units
-    return trained
-
-
-def _descend(
-    stack: UnitStack,
-    y: Tensor,  # (I, N)
-    rows: Sequence[Tensor],  # (R,) each
-    decay: Tensor,  # (I,)
-    seeds: Tensor,  # (I,)
-    plan: Plan,
-    table: Table,
-    streams: Sequence[Stream],
-) -> None:
-    """Train a stack in place."""
-    n, models = y.shape[1], len(y)
-    size = min(plan.batch, len(rows[0]))
-    z, y = table.z.flatten(0, 1), y.flatten()  # (S * N, e + 1), (I * N,)
-    to_z, to_y = seeds[:, None] * n, torch.arange(models)[:, None] * n
-    directions = stack.weight[..., :-1]  # (I, R, U, e)
-    optimiser = torch.optim.Adam([stack.flat], lr=plan.rate, betas=BETAS, fused=True)
-    batches: list[Tensor] = []  # (I, B) each
-    for step in range(plan.steps):
-        if not batches:
-            order = torch.stack(
-                [
-                    own[stream.permutation(len(own))]
-                    for own, stream in zip(rows, streams, strict=True)
-                ]
-            )
-            batches = list(torch.split(order[:, : order.shape[1] // size * size], size, dim=1))
-        picked = batches.pop()
-        stack.backprop_squared_error(
-            z[(picked + to_z).flatten()].view(models, size, -1),
-            y[(picked + to_y).flatten()].view(models, size),
-        )
-        rate = plan.rate * (1 + cos(pi * step / plan.steps)) / 2
-        optimiser.param_groups[0]["lr"] = rate
-        optimiser.step()
-        directions.mul_((1 - rate * decay)[:, None, None, None])
-
-
 class UnitModel(Model):
     """The chosen model of each seed."""
 
@@ -367,7 +232,10 @@ class UnitModel(Model):
         self.form = form
         self.table = table
         self._stacks = [UnitStack([one.units], form) for one in chosen]
-        self._peaks = [self._find_peaks(seed) for seed in range(len(chosen))]
+        self._peaks = [
+            Peaks.of(one.units, stack, rows)
+            for one, stack, rows in zip(chosen, self._stacks, table.z, strict=True)
+        ]
 
     def value(self, z: Tensor) -> Tensor:  # (S, K, e) -> (S, K)
         """Return the value of coordinates."""
@@ -385,56 +253,17 @@ class UnitModel(Model):
 
     def error(self) -> Tensor:  # (S,)
         """Return the held-out error, as a share of the variance."""
-        held = take_rows(self.table.y, self.table.held_out)  # (S, H)
-        spread = torch.stack([rows.var(correction=0) for rows in held]).clamp(min=1e-12)
-        return torch.tensor([one.error for one in self.chosen], dtype=torch.float64) / spread
+        spread = take_rows(self.table.y, self.table.held_out).double().var(dim=1, correction=0)
+        errors = torch.tensor([one.error for one in self.chosen], dtype=torch.float64)
+        return errors / spread.clamp(min=TINY)
 
     def leap(self, z: Tensor, further: int, softness: float, rng: Streams) -> Tensor:
         """Return z (S, K, e) moved so that some units that overlap stand at their peaks."""
-        return torch.stack(
-            [
-                self._leap_one(i, rows, further, softness, stream)
-                for i, (rows, stream) in enumerate(zip(z, rng.rows, strict=True))
-            ]
-        )
-
-    def _leap_one(
-        self, seed: int, z: Tensor, further: int, softness: float, stream: Stream
-    ) -> Tensor:  # (K, e) -> (K, e)
-        directions, peaks, rising, overlap = self._peaks[seed]
-        if not len(rising):
-            return z
-        picked = [rising[stream.integers(len(rising), len(z))]]  # (K,) each
-        for _ in range(further):
-            shares = overlap[picked[-1]].cumsum(dim=1)  # (K, U)
-            draws = stream.uniform(len(z), 1, dtype=torch.float64) * shares[:, -1:]
-            picked.append(torch.searchsorted(shares, draws).clamp(max=len(peaks) - 1)[:, 0])
-        units = torch.stack(picked, dim=1)  # (K, 1 + further)
-        b = directions[units].flatten(1, 2)  # (K, m, e)
-        gap = peaks[units].flatten(1).unsqueeze(2) - b @ z.to(torch.float64).unsqueeze(2)
-        system = b @ b.mT + softness * torch.eye(b.shape[1], dtype=torch.float64)
-        return (z + (b.mT @ torch.linalg.solve(system, gap)).squeeze(2)).to(z.dtype)
-
-    def _find_peaks(self, seed: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Return directions, where units are highest along them, which add, and overlaps.
-
-        A unit's peak is what it sees of the visible row on which it is highest; for a bump, its
-        centre.
-        """
-        units = self.chosen[seed].units
-        directions = units.directions.to(torch.float64)  # (U, R, e)
-        outputs = self._stacks[seed].outputs(self.table.z[seed : seed + 1])[0, :, : len(units)]
-        rows = self.table.z[seed, outputs.argmax(dim=0), :-1].to(torch.float64)  # (U, e)
-        peaks = (directions @ rows.unsqueeze(2)).squeeze(2)  # (U, R)
-        if self.form.size == 0:
-            peaks = -units.weight[..., -1].to(torch.float64)
-        rises = outputs.max(dim=0).values > -outputs.min(dim=0).values  # (U,)
-        flat = directions.flatten(0, 1)
-        overlap = (flat @ flat.mT).square()
-        count, rank = directions.shape[:2]
-        overlap = overlap.view(count, rank, count, rank).sum(dim=(1, 3)).fill_diagonal_(0.0)
-        overlap = (overlap + 1e-12) * rises
-        return directions, peaks, rises.nonzero()[:, 0], overlap.fill_diagonal_(0.0) + 1e-300
+        leapt = [
+            peaks.leap(rows, further, softness, stream)
+            for peaks, rows, stream in zip(self._peaks, z, rng.rows, strict=True)
+        ]
+        return torch.stack(leapt)
 
     def describe(self) -> list[dict[str, Any]]:
         """Return how many units there are, and how well they predict held-out rows."""
@@ -450,6 +279,46 @@ class UnitModel(Model):
         ]
 
 
-def append_one(z: Tensor) -> Tensor:  # (S, K, e) -> (S, K, e + 1)
-    """Append a column of ones, so that a product adds the centre."""
-    return torch.cat([z, torch.ones_like(z[..., :1])], dim=-1)
+@dataclass(frozen=True)
+class Peaks:
+    """Where the units of one model are highest, and which of them belong together."""
+
+    directions: Tensor  # (U, R, e)
+    at: Tensor  # (U, R) what a unit sees of a design at its peak
+    rising: Tensor  # units that add more than they take away, by number
+    overlap: Tensor  # (U, U) how much of their directions two units share; 0 for falling ones
+
+    @classmethod
+    def of(cls, units: Units, stack: UnitStack, z: Tensor) -> "Peaks":  # (N, e + 1)
+        """Find the peaks: the centres of bumps, else what is seen of the best visible row."""
+        directions = units.directions.to(torch.float64)
+        outputs = stack.outputs(z[None])[0, :, : len(units)]  # (N, U)
+        at = -units.weight[..., -1].to(torch.float64)
+        if stack.form.size:
+            rows = z[outputs.argmax(dim=0), :-1].to(torch.float64)  # (U, e)
+            at = (directions @ rows.unsqueeze(2)).squeeze(2)
+        rises = outputs.amax(dim=0) > -outputs.amin(dim=0)  # (U,)
+        flat = directions.flatten(0, 1)
+        count, rank = directions.shape[:2]
+        shared = (flat @ flat.mT).square().view(count, rank, count, rank).sum(dim=(1, 3))
+        return cls(directions, at, rises.nonzero()[:, 0], shared.fill_diagonal_(0.0) * rises)
+
+    def leap(
+        self, z: Tensor, further: int, softness: float, stream: Stream
+    ) -> Tensor:  # (K, e) -> (K, e)
+        """Move each design the least that brings a few units of its own choice to their peaks."""
+        if not len(self.rising):
+            return z
+        picked = [self.rising[stream.integers(len(self.rising), len(z))]]  # (K,) each
+        for _ in range(further):
+            shares = self.overlap[picked[-1]].cumsum(dim=1)  # (K, U)
+            draws = stream.uniform(len(z), 1, dtype=torch.float64) * shares[:, -1:]
+            next_one = torch.searchsorted(shares, draws, right=True)[:, 0]
+            picked.append(next_one.clamp(max=len(self.at) - 1))
+        chosen = torch.stack(picked, dim=1)  # (K, 1 + further)
+        along = self.directions[chosen].flatten(1, 2)  # (K, m, e)
+        wanted = self.at[chosen].flatten(1).unsqueeze(2)  # (K, m, 1)
+        gap = wanted - along @ z.to(torch.float64).unsqueeze(2)
+        system = along @ along.mT + softness * torch.eye(along.shape[1], dtype=torch.float64)
+        moved: Tensor = z + (along.mT @ torch.linalg.solve(system, gap)).squeeze(2)
+        return moved.to(z.dtype)

@@ -13,7 +13,6 @@ models, so what one computes does not depend on its companions: see `products`.
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -54,7 +53,7 @@ class Units:
 class Form(ABC):
     """What a unit makes of the R numbers it sees, for I models of U units at once."""
 
-    size: ClassVar[int] = 0  # of the hidden layer, where there is one
+    size: int = 0  # of the hidden layer, where there is one
 
     @abstractmethod
     def draw(self, units: int, rank: int, height: float, stream: Stream) -> tuple[Tensor, ...]:

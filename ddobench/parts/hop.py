@@ -4,9 +4,9 @@ A gradient leads to the nearest peak. A model that is a sum of bumps can say whe
 are, so designs climb, leap to where a few parts that overlap are highest, climb again, and stay
 where they got only if it is higher than where they came from.
 
-How far the model is trusted is decided by its own held-out error e (a share of the variance): the
-designs climb value - L |z|^2 / 2 with L = prior + caution sqrt(e), after stages with larger weights,
-which lead towards the middle of the data first.
+How far the model is trusted is decided by its own held-out error (a share of the variance): the
+designs climb value - L |z|^2 / 2 with L = prior + caution sqrt(error), after stages with larger
+weights, which lead towards the middle of the data first.
 """
 
 from collections.abc import Iterator, MutableMapping, Sequence
