@@ -253,7 +253,8 @@ class UnitModel(Model):
 
     def error(self) -> Tensor:  # (S,)
         """Return the held-out error, as a share of the variance."""
-        spread = take_rows(self.table.y, self.table.held_out).double().var(dim=1, correction=0)
+        held = take_rows(self.table.y, self.table.held_out).double()  # (S, H)
+        spread = torch.stack([rows.var(correction=0) for rows in held])
         errors = torch.tensor([one.error for one in self.chosen], dtype=torch.float64)
         return errors / spread.clamp(min=TINY)
 

@@ -251,7 +251,7 @@ class UnitStack:
         outputs, kept = self.form.forward(seen, self.shape)
         error = (self._sum(outputs) - y).mul_(2 / y.shape[1]).unsqueeze(2)  # (I, n, 1)
         slopes = self.form.backward(seen, kept, error, self.shape, self._shape_gradients)
-        torch.sum(error, dim=(1, 2), out=self._base_gradient)
+        multiply(error.mT, torch.ones_like(error), self._base_gradient.view(-1, 1, 1))
         for row in range(slopes.shape[1]):
             multiply(slopes[:, row].mT, z, self._weight_gradient[:, row])
 
@@ -264,7 +264,8 @@ class UnitStack:
         return seen
 
     def _sum(self, outputs: Tensor) -> Tensor:  # (I, n, U) -> (I, n)
-        return outputs.sum(dim=2).add_(self.base.unsqueeze(1))
+        ones = outputs.new_ones(len(outputs), outputs.shape[2], 1)
+        return multiply(outputs, ones).squeeze(2).add_(self.base.unsqueeze(1))
 
 
 def _pad_weight(weight: Tensor, width: int) -> Tensor:  # (U, R, e + 1) -> (width, R, e + 1)

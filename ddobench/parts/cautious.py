@@ -56,7 +56,8 @@ class Cautious(Ascent):
             if found.all():
                 break
             *_, last = self.climb(start[:, : self.scouts], model.value_and_gradient, {}, weight)
-            inside = last.x.square().mean(dim=(1, 2)) <= allowed  # (S,); false for NaN
+            radius = torch.stack([rows.square().mean() for rows in last.x])  # (S,)
+            inside = radius <= allowed  # false for NaN
             chosen = torch.where(inside & ~found, weight, chosen)
             found |= inside
         self.chosen = chosen.tolist()
