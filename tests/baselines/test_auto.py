@@ -1,0 +1,128 @@
+"""Auto: hands over to the candidate that orders the best rows best, or does nothing."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pytest
+import torch
+from torch import Tensor
+
+from ddobench.baselines.auto import Auto
+from ddobench.contracts import Dataset, Method, Proposal, Space
+from ddobench.errors import UsageError
+from ddobench.rng import Streams
+
+SEEDS = [3, 4, 5]
+
+
+@dataclass(kw_only=True)
+class Believer(Method):
+    """Believes that the value is a given coordinate, and goes there."""
+
+    name: ClassVar[str] = "believer"
+
+    column: int
+    steps: int = 1
+
+    def declines(self, data: Dataset) -> str | None:
+        return "it knows no such variable" if self.column >= data.space.d else None
+
+    def fit(self, data: Dataset, rng: Streams) -> None:
+        self.rows = data.n
+        self.drawn = rng.child("draw").uniform(1)
+
+    def propose(self, starts: Tensor, rng: Streams) -> Iterator[Proposal]:  # noqa: ARG002
+        for _ in range(self.steps + 1):
+            yield Proposal(starts, self.predict(starts))
+            starts = starts + torch.eye(starts.shape[2], dtype=starts.dtype)[self.column]
+
+    def predict(self, x: Tensor) -> Tensor:
+        return x[..., self.column]
+
+
+def make_data(columns: list[int], n: int = 200) -> Dataset:
+    """Return a table in which the value of each seed is one of the coordinates."""
+    x = Streams(SEEDS, "test/x").normal(n, 3, dtype=torch.float64)
+    y = torch.stack([rows[:, column] for rows, column in zip(x, columns, strict=True)])
+    return Dataset(x=x, y=y, space=Space(3))
+
+
+def make_auto(**candidates: Method) -> Auto:
+    believers = {"first": Believer(column=0), "second": Believer(column=1, steps=3)}
+    return Auto(candidates=candidates or believers)
+
+
+def fit(data: Dataset, **candidates: Method) -> Auto:
+    auto = make_auto(**candidates)
+    auto.fit(data, Streams(SEEDS, "method/fit"))
+    return auto
+
+
+def test_each_seed_gets_the_candidate_that_orders_its_best_rows() -> None:
+    told = fit(make_data([0, 1, 0])).diagnostics()
+    assert [one["chosen"] for one in told] == ["first", "second", "first"]
+    for one in told:
+        chosen = [told for told in one["candidates"] if told["chosen"]]
+        assert [entry["candidate"] for entry in chosen] == [one["chosen"]]
+        assert chosen[0]["held_out_top_rank"] == pytest.approx(1.0)
+        assert chosen[0]["held_out_error"] == pytest.approx(0.0)
+
+
+def test_the_chosen_candidate_is_fitted_to_all_rows() -> None:
+    auto = fit(make_data([0, 0, 0]))
+    assert isinstance(auto.candidates["first"], Believer)
+    assert auto.candidates["first"].rows == 200
+    assert isinstance(auto.candidates["second"], Believer)
+    assert auto.candidates["second"].rows == 180
+
+
+def test_nothing_is_done_where_no_candidate_is_better_than_chance() -> None:
+    data = make_data([2, 2, 2])
+    auto = fit(data)
+    assert {one["chosen"] for one in auto.diagnostics()} == {"naive"}
+    starts = data.x[:, :5]
+    (proposal,) = auto.propose(starts, Streams(SEEDS, "method/propose"))
+    assert torch.equal(proposal.designs, data.best()[:, None].expand_as(starts))
+
+
+def test_seeds_that_chose_differently_propose_side_by_side() -> None:
+    data = make_data([0, 1, 2])
+    starts = data.x[:, :5]
+    proposals = list(fit(data).propose(starts, Streams(SEEDS, "method/propose")))
+    assert len(proposals) == 4
+    last = proposals[-1].designs
+    torch.testing.assert_close(last[0, :, 0], starts[0, :, 0] + 1)
+    torch.testing.assert_close(last[1, :, 1], starts[1, :, 1] + 3)
+    assert torch.equal(last[2], data.best()[2].expand(5, 3))
+
+
+def test_a_candidate_proposes_as_it_would_by_itself() -> None:
+    data = make_data([0, 0, 0])
+    auto, alone = fit(data), Believer(column=0)
+    alone.fit(data, Streams(SEEDS, "method/fit"))
+    chosen = auto.candidates["first"]
+    assert isinstance(chosen, Believer)
+    assert torch.equal(chosen.drawn, alone.drawn)
+
+
+def test_a_candidate_that_declines_says_why() -> None:
+    told = fit(
+        make_data([0, 0, 0]), other=Believer(column=7), first=Believer(column=0)
+    ).diagnostics()
+    reasons = {entry["candidate"]: entry["reason"] for entry in told[0]["candidates"]}
+    assert reasons == {"other": "it knows no such variable", "first": ""}
+    assert told[0]["chosen"] == "first"
+
+
+def test_a_few_rows_decide_nothing() -> None:
+    told = fit(make_data([0, 0, 0], n=50)).diagnostics()
+    assert {one["chosen"] for one in told} == {"naive"}
+    assert "fewer than 20 rows" in told[0]["candidates"][0]["reason"]
+
+
+def test_what_cannot_be_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"method\.candidates must name at least one"):
+        Auto(candidates={})
+    with pytest.raises(UsageError, match=r"method\.percentile must be between 0 and 100"):
+        Auto(candidates={"first": Believer(column=0)}, percentile=100.0)
