@@ -453,7 +453,7 @@ def test_the_stock_joblib_launcher_gives_the_same_results(ddobench: Caller) -> N
 @pytest.mark.parametrize(
     ("word", "sentence"),
     [
-        ("method=glob(zzz*)", "method=glob(zzz*) names no method at all; there are coms, fgm, "),
+        ("method=glob(zzz*)", "method=glob(zzz*) names no method at all; there are additive, "),
         ("d=range(8,8)", "d=range(8,8) names no d at all; write d=VALUE or a wider range"),
         ("latent=glob(x*)", "latent=glob(x*) names no latent at all; there are identity, oracle, "),
     ],
