@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from ddobench.models.units import Form, Units, UnitStack
-from ddobench.parts.surrogates import TrainingData
 from ddobench.rng import Stream, Streams
 
 WIDTH_STEP = 8  # models are stacked with those of equally many units, rounded up to this
@@ -28,12 +27,12 @@ class Table:
     held_out: Tensor  # (S, H)
 
     @classmethod
-    def of(cls, data: TrainingData, holdout: float, rng: Streams) -> "Table":
-        """Draw the rows to hold out."""
-        z = append_one(data.means())
-        held = min(max(1, round(holdout * data.n)), data.n - 1)
-        order = rng.permutation(data.n)
-        return cls(z, data.values(), order[:, held:], order[:, :held])
+    def of(cls, z: Tensor, y: Tensor, holdout: float, rng: Streams) -> "Table":
+        """Draw the rows of z (S, N, e) and y (S, N) to hold out."""
+        rows = y.shape[1]
+        held = min(max(1, round(holdout * rows)), rows - 1)
+        order = rng.permutation(rows)
+        return cls(append_one(z), y, order[:, held:], order[:, :held])
 
     def value(self, units: Units, seed: int, form: Form) -> Tensor:  # (N,)
         """Return a model's value of all rows of a seed."""

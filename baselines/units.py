@@ -86,8 +86,15 @@ class LowRankUnits(Surrogate):
             raise UsageError("surrogate.refit_decays must name at least one decay, got none")
 
     def fit(self, data: TrainingData, rng: Streams) -> "UnitModel":
-        """Search from several random states, and polish the best of each seed."""
-        table = Table.of(data, self.holdout, rng.child("split"))
+        """Learn from the visible table."""
+        return self.learn(data.means(), data.values(), rng)
+
+    def learn(self, z: Tensor, y: Tensor, rng: Streams) -> "UnitModel":
+        """Search from several random states, and polish the best of each seed.
+
+        Coordinates z (S, N, e) and values y (S, N) are standardised.
+        """
+        table = Table.of(z, y, self.holdout, rng.child("split"))
         form = make_form(self.form, self.hidden)
         candidates = [
             Candidate(seed, rng.child(f"restart{restart}").rows[seed])

@@ -174,11 +174,14 @@ class Scores(Latent):
 
     def fit(self, data: Dataset, rng: Streams, cache: ArrayCache) -> None:  # noqa: ARG002
         """Rank the columns, then diagonalise the covariance of the scores of each seed."""
-        ranks = rankdata(data.x.numpy(), axis=1)  # (S, N, d)
-        scores = norm.ppf((ranks - 0.5) / data.n)
-        self._columns = np.sort(data.x.numpy(), axis=1).transpose(0, 2, 1)  # (S, d, N)
+        scores = normal_scores(data.x.numpy(), axis=1)  # (S, N, d)
+        self._prepare(data.x, scores, Whitening.of(torch.from_numpy(scores), self.dim))
+
+    def _prepare(self, x: Tensor, scores: Matrix, whitening: "Whitening") -> None:
+        """Remember which visible value has which score, (S, N, d) each, in rising order."""
+        self._columns = np.sort(x.numpy(), axis=1).transpose(0, 2, 1)  # (S, d, N)
         self._scores = np.sort(scores, axis=1).transpose(0, 2, 1)  # (S, d, N)
-        self._whitening = Whitening.of(torch.from_numpy(scores), self.dim)
+        self._whitening = whitening
 
     def encode(self, x: Tensor) -> Codes:
         """Look up the scores, then whiten."""
@@ -203,11 +206,15 @@ class Whitening:
     mean: Tensor  # (S, 1, d)
 
     @classmethod
-    def of(cls, x: Tensor, dim: int | None) -> "Whitening":  # (S, N, d)
-        """Keep the `dim` directions with the largest variance, all for None."""
+    def of(cls, x: Tensor, dim: int | None, around: Tensor | None = None) -> "Whitening":
+        """Keep the `dim` directions of x (S, N, d) with the largest variance, all for None.
+
+        The variance is that of rows around their mean, or each around a point `around` (S, N, d).
+        """
         mean = x.mean(dim=1, keepdim=True)
         kept = min(dim or x.shape[2], x.shape[2])
-        forth, back = zip(*[_whiten(rows, kept) for rows in x - mean], strict=True)
+        away = x - (mean if around is None else around)
+        forth, back = zip(*[_whiten(rows, kept) for rows in away], strict=True)
         return cls(torch.stack(forth), torch.stack(back), mean)
 
     def apply(self, x: Tensor) -> Tensor:  # (S, K, d) -> (S, K, e)
@@ -217,6 +224,12 @@ class Whitening:
     def undo(self, z: Tensor) -> Tensor:  # (S, K, e) -> (S, K, d)
         """Undo it, up to the directions left out."""
         return multiply(z, self.back) + self.mean
+
+
+def normal_scores(x: Matrix, axis: int) -> Matrix:
+    """Return the standard normal quantiles that belong to the ranks along an axis."""
+    scores: Matrix = norm.ppf((rankdata(x, axis=axis) - 0.5) / x.shape[axis])
+    return scores
 
 
 def _whiten(x: Tensor, kept: int) -> tuple[Tensor, Tensor]:  # (N, d) -> (d, e), (e, d)
