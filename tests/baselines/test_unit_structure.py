@@ -18,7 +18,8 @@ CLIQUES = [(0, 1, 2), (2, 3, 4)]
 
 
 def make_rotation() -> torch.Tensor:  # (e, e)
-    return torch.linalg.qr(Streams([0], "test/turn").normal(E, E)[0]).Q
+    turn: torch.Tensor = torch.linalg.qr(Streams([0], "test/turn").normal(E, E)[0]).Q
+    return turn
 
 
 def make_units(rotation: torch.Tensor) -> Units:
