@@ -13,7 +13,7 @@ from ddobench.exact.bounding import TOLERANCE, Cells, Landscape, Peak
 from ddobench.exact.boxes import Box
 from ddobench.exact.bumps import Cauchy, Gaussian, Laplace, Radial, RBFSum, draw_rbf
 from ddobench.exact.families import choose_family
-from ddobench.exact.networks import NetworkSum, draw_networks
+from ddobench.exact.networks import Network, NetworkSum, draw_networks
 from ddobench.exact.optimum import find_peak
 from ddobench.exact.ridges import Ridge
 from ddobench.exact.terms import TERMS, CliqueSum
@@ -164,11 +164,23 @@ def sample(land: Landscape, cells: list[Cells], which: list[np.ndarray]) -> tupl
     return torch.from_numpy(middles), torch.from_numpy(middles + halves * away)
 
 
+def lone_unit(bend: float) -> NetworkSum:
+    """Return a function of one variable through one steep unit, for either term of its bound."""
+    network = Network(*(torch.tensor(n).double() for n in ([[3.0]], [-bend], [4.0 * bend])))
+    return NetworkSum(1, ((0,),), (network,), torch.ones(1, dtype=torch.float64))
+
+
 @pytest.mark.parametrize("width", [0.15, 0.5, 1.5, 4.0])
-@pytest.mark.parametrize("bump", ["gaussian", "cauchy", "network"])
-def test_a_bound_on_a_cell_holds_wherever_the_maximiser_is_in_it(bump: str, width: float) -> None:
+@pytest.mark.parametrize(
+    "f",
+    [*(draw(bump, "chain", 5, 1) for bump in ("gaussian", "cauchy", "network")),
+     lone_unit(0.1), lone_unit(1.0), lone_unit(-2.0)],
+    ids=["gaussian", "cauchy", "network", "slight", "bent", "negative"],
+)  # fmt: skip
+def test_a_bound_on_a_cell_holds_wherever_the_maximiser_is_in_it(
+    f: CliqueSum, width: float
+) -> None:
     """h(y) + h'(y).(g - y) is at most the bound, for the middle g and any y in the cell."""
-    f = draw(bump, "chain", 5, 1)
     land: Landscape
     if isinstance(f, NetworkSum):
         land = Box(f)
