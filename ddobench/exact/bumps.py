@@ -65,7 +65,7 @@ class Gaussian(Radial):
 class Cauchy(Radial):
     """A bump with heavy tails."""
 
-    formula = "1 / (1 + 2‖x_C - μ_C‖²)"
+    formula = "(1 + 2‖x_C - μ_C‖²)⁻¹"
 
     def height(self, distance: Numbers) -> Numbers:
         """Return 1 / (1 + 2 r^2)."""
