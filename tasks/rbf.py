@@ -2,10 +2,11 @@
 
 One class, many configurations: `rbf` observes the coordinates as they are, `chain` and `mixture`
 behind an affine map and a softplus, `toy3d` is the smallest of them. The function of a seed does
-not depend on the map, the base, n, noise or truncation, so variants of a task stay comparable; and
-rows are drawn one after the other, so a smaller table is the beginning of a larger one.
+not depend on the map, the base, n, noise, correlation or truncation, so variants of a task stay
+comparable; and rows are drawn one after the other, so a smaller table is the beginning of a larger
+one. Bumps of another form have the same centres and weights, and networks the same weights.
 
-The optimum is exact, with a certificate: see `ddobench.exact.optimum`.
+The optimum is exact, with a certificate, whatever the form: see `ddobench.exact.optimum`.
 """
 
 from dataclasses import dataclass
@@ -17,10 +18,10 @@ from torch import Tensor
 
 from ddobench.contracts import Dataset, Description, Problem, Space, Task
 from ddobench.errors import UsageError, check_one_of, check_whole
-from ddobench.exact.bumps import RBFSum, draw_rbf
 from ddobench.exact.families import choose_family
 from ddobench.exact.maps import MAPS, ORDERS, Observation, draw_observation
 from ddobench.exact.optimum import find_peak
+from ddobench.exact.terms import TERMS, CliqueSum
 from ddobench.graphs import Graph
 from ddobench.rng import Stream, Streams
 
@@ -31,9 +32,9 @@ WORST_CONDITION = 1e6  # the oracle inverts the map and loses that many digits
 
 @dataclass(frozen=True, kw_only=True)
 class RBFProblem(Problem):
-    """Bumps with the function and the map of each seed."""
+    """Sums over cliques with the function and the map of each seed."""
 
-    functions: tuple[RBFSum, ...]
+    functions: tuple[CliqueSum, ...]
     maps: tuple[Observation, ...] | None  # None: the coordinates are observed as they are
     peaks: Tensor  # (S, d) the hidden coordinates of the optimum
 
@@ -75,14 +76,16 @@ class RBFProblem(Problem):
 
 @dataclass(frozen=True, kw_only=True)
 class RBF(Task):
-    """Designs drawn from a Gaussian base; y is a weighted sum of one bump per clique."""
+    """Designs drawn from a Gaussian base; y is a weighted sum of one term per clique."""
 
     name: ClassVar[str] = "RBF"
 
     family: str = "chain"
     clique_size: int | None = None
     overlap: int | None = None
+    bump: str = "gaussian"
     base: str = "normal"
+    correlation: float = 0.0
     map: str = "identity"
     d_obs: int | None = None
     order: str = "affine_softplus"
@@ -93,7 +96,14 @@ class RBF(Task):
     def __post_init__(self) -> None:
         super().__post_init__()
         choose_family(self.family, self.clique_size, self.overlap).check(self.d)
+        check_one_of("task.bump", self.bump, tuple(TERMS))
+        TERMS[self.bump].check(self.clique_size or 0)
         check_one_of("task.base", self.base, BASES)
+        if not -1.0 < self.correlation < 1.0:
+            raise UsageError(
+                "task.correlation must lie between -1 and 1, for neighbouring coordinates, "
+                f"got {self.correlation}; use 0 for independent ones"
+            )
         check_one_of("task.map", self.map, ("identity", *MAPS))
         check_one_of("task.order", self.order, ORDERS)
         if not 0.0 <= self.noise < inf:
@@ -132,9 +142,14 @@ class RBF(Task):
     def describe(self) -> Description:
         """Say what the task is."""
         title = choose_family(self.family, self.clique_size, self.overlap).title
-        base = {"normal": "N(0, I)", "mixture": "½ N(-1, I) + ½ N(+1, I)"}[self.base]
-        formula = f"f(x) = Σ_C w_C exp(-‖x_C - μ_C‖²), x ∈ R^{self.d}, x ~ {base}"
-        text = [f"One Gaussian bump per clique of {title}; {self.n} designs are visible."]
+        term = TERMS[self.bump]
+        spread = "R" if self.correlation else "I"
+        base = {"normal": "N(0, {0})", "mixture": "½ N(-1, {0}) + ½ N(+1, {0})"}[self.base]
+        formula = f"f(x) = Σ_C w_C {term.formula}, x ∈ R^{self.d}, x ~ {base.format(spread)}"
+        text = [f"One {term.noun} per clique of {title}; {self.n} designs are visible."]
+        if self.correlation:
+            formula += f", R_ij = ({self.correlation:g})^|i-j|"
+            text.append(f"Neighbouring coordinates are correlated by {self.correlation:g}.")
         if self.map != "identity":
             warp = {"affine_softplus": "softplus(xA + b)", "softplus_affine": "softplus(x)A + b"}
             formula += f", observed as {warp[self.order]} ∈ R^{self.observed}"
@@ -142,11 +157,15 @@ class RBF(Task):
         if self.condition is not None:
             text.append(f"The condition number of A is {self.condition:g}.")
         if self.noise:
-            text.append(f"The visible values carry noise of {self.noise:g} standard deviations.")
+            text.append(
+                f"The visible values carry noise of {self.noise:g} standard deviations of the "
+                "noise-free ones, so that the largest of them may exceed the optimum."
+            )
         if self.truncate is not None:
             text.append(f"Values above their percentile {self.truncate:g} are hidden.")
         text.append("The optimum is that of the noise-free function, exact.")
-        return Description(f"Gaussian bumps on {title}, d={self.d}", formula, " ".join(text))
+        name = f"{term.noun.capitalize()}s on {title}, d={self.d}"
+        return Description(name, formula, " ".join(text))
 
     def _draw(self, rng: Streams) -> RBFProblem:
         seeds = len(rng.seeds)
@@ -174,23 +193,23 @@ class RBF(Task):
             peaks=torch.stack([torch.from_numpy(peak.x) for peak in found]),
         )
 
-    def _draw_function(self, stream: Stream) -> RBFSum:
+    def _draw_function(self, stream: Stream) -> CliqueSum:
         family = choose_family(self.family, self.clique_size, self.overlap)
         cliques = family.draw(self.d, stream.child("graph"))
-        return draw_rbf(self.d, cliques, stream.child("function"))
+        return TERMS[self.bump].draw(self.d, cliques, stream.child("function"))
 
     def _draw_map(self, stream: Stream) -> Observation:
         return draw_observation(self.map, self.d, self.observed, self.order, self.condition, stream)
 
-    def _fill(self, hidden: Tensor, y: Tensor, function: RBFSum, stream: Stream) -> None:
+    def _fill(self, hidden: Tensor, y: Tensor, function: CliqueSum, stream: Stream) -> None:
         """Fill hidden (N, d) and y (N,) with the first rows that lie below the ceiling."""
         noise, ceiling = 0.0, inf
         if self.noise or self.truncate is not None:
-            pilot = _Rows(stream.child("pilot"), self.base, function)
+            pilot = _Rows(stream.child("pilot"), self, function)
             noise = self.noise * float(pilot.take(PILOT, 0.0)[1].std())
             if self.truncate is not None:
                 ceiling = float(pilot.take(PILOT, noise)[1].quantile(self.truncate / 100.0))
-        rows = _Rows(stream.child("data"), self.base, function)
+        rows = _Rows(stream.child("data"), self, function)
         filled = 0
         while filled < self.n:
             missing = self.n - filled
@@ -222,19 +241,32 @@ class Toy3D(RBF):
 class _Rows:
     """An endless table of one instance, the same however it is cut into blocks."""
 
-    def __init__(self, stream: Stream, base: str, function: RBFSum) -> None:
+    def __init__(self, stream: Stream, task: RBF, function: CliqueSum) -> None:
         self.designs = stream.child("designs")
         self.component = stream.child("component")
         self.noise = stream.child("noise")
-        self.base = base
+        self.task = task
         self.function = function
 
     def take(self, rows: int, noise: float) -> tuple[Tensor, Tensor]:
         """Return the next hidden designs (rows, d) and their values (rows,)."""
         hidden = self.designs.normal(rows, self.function.d, dtype=torch.float64)
-        if self.base == "mixture":
+        if self.task.correlation:
+            _correlate(hidden, self.task.correlation)
+        if self.task.base == "mixture":
             hidden += torch.where(self.component.uniform(rows, 1) < 0.5, -1.0, 1.0)
         y = self.function(hidden)
         if noise:
             y += noise * self.noise.normal(rows, dtype=torch.float64)
         return hidden, y
+
+
+def _correlate(hidden: Tensor, rho: float) -> None:
+    """Let each coordinate of hidden (rows, d) follow the one before it, in place.
+
+    One coordinate after the other, as a product of matrices would round a row otherwise in another
+    block.
+    """
+    fresh = (1.0 - rho**2) ** 0.5
+    for i in range(1, hidden.shape[1]):
+        hidden[:, i] = rho * hidden[:, i - 1] + fresh * hidden[:, i]

@@ -7,10 +7,12 @@ import pytest
 import torch
 from scipy.optimize import minimize
 
-from ddobench.exact.bumps import RBFSum, draw_rbf
+from ddobench.exact.bounding import TOLERANCE
+from ddobench.exact.bumps import Gaussian, RBFSum, draw_rbf
 from ddobench.exact.families import choose_family
 from ddobench.exact.max_sum import Table, Values, max_marginals, maximise
-from ddobench.exact.optimum import COARSEST, TOLERANCE, find_peak
+from ddobench.exact.optimum import find_peak
+from ddobench.exact.ridges import Ridge
 from ddobench.rng import Stream
 
 LARGE = [
@@ -30,7 +32,8 @@ LARGE = [
 
 def draw(name: str, d: int, seed: int, size: int | None = None, over: int | None = None) -> RBFSum:
     stream = Stream(seed, "test")
-    return draw_rbf(d, choose_family(name, size, over).draw(d, stream.child("graph")), stream)
+    cliques = choose_family(name, size, over).draw(d, stream.child("graph"))
+    return draw_rbf(d, cliques, stream, Gaussian())
 
 
 def plain_value(f: RBFSum, x: Values) -> float:
@@ -175,7 +178,7 @@ def test_two_equal_bumps_far_apart_are_resolved() -> None:
 
 def test_a_bump_between_the_middles_of_the_first_cells_is_not_missed() -> None:
     """The hub's lower bump sits on a middle and looks higher there than the others do."""
-    hub = (-3.0, 0.5 * COARSEST, 3.0)
+    hub = (-3.0, 0.5 * Ridge.coarsest, 3.0)
     f = RBFSum(
         d=4,
         cliques=((0, 1), (0, 2), (0, 3)),

@@ -76,11 +76,12 @@ def test_the_landmarks_are_drawn_named_and_in_the_numbers() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("best_visible", [4.0, 9.0, 9.95, 10.0])
+@pytest.mark.parametrize("best_visible", [4.0, 9.0, 9.95, 10.0, 10.05, 12.0])  # noisy, at last
 def test_the_numbers_of_landmarks_never_meet(best_visible: float) -> None:
     row = climb(best_visible=best_visible)
     figure = only(value_by_iteration, data_with([row], [curve_of(row)]))
-    lower, upper = (text.get_window_extent() for text in figure.drawing.axes[0].texts)
+    extents = [text.get_window_extent() for text in figure.drawing.axes[0].texts]
+    lower, upper = reversed(extents) if best_visible > 10.0 else extents
     assert lower.y1 <= upper.y0
     assert overflow(figure) <= 0
 

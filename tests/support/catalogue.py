@@ -16,14 +16,14 @@ ROWS = 60
 
 
 @cache
-def specification(task: str, method: str) -> Specification:
-    """Return a task with few rows and a method with a tiny budget."""
+def specification(task: str, method: str, *settings: str) -> Specification:
+    """Return a task with few rows and a method with a tiny budget; settings win over both."""
     hydra_hooks.register()
     overrides = [f"task={task}", f"method={method}", "budget=tiny", "device=cpu", f"n={ROWS}"]
     with initialize_config_module(config_module="ddobench.conf", version_base="1.3"):
         cfg = compose(
             "run",
-            overrides=[*overrides, f"d={SMALL_D.get(task, 7)}"],
+            overrides=[*overrides, f"d={SMALL_D.get(task, 7)}", *settings],
             return_hydra_config=True,
         )
     return specify(cfg, cfg.hydra.runtime.choices)

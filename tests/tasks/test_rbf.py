@@ -12,6 +12,7 @@ import yaml
 import ddobench
 from ddobench.errors import UsageError
 from ddobench.exact.families import FAMILIES
+from ddobench.exact.terms import TERMS
 from ddobench.tasks.rbf import RBF, RBFProblem, Toy3D
 
 CONFIGS = Path(__file__).parents[2] / "conf" / "task"
@@ -23,6 +24,10 @@ TASKS: dict[str, RBF] = {
     "toy3d": Toy3D(d=3, n=300),
     "truncated": RBF(d=11, n=300, map="orthogonal", noise=0.5, truncate=40.0, base="mixture"),
     "random": RBF(d=11, n=300, family="random"),
+    "laplace": RBF(d=11, n=300, map="orthogonal", bump="laplace"),
+    "cauchy": RBF(d=11, n=300, map="gaussian", bump="cauchy"),
+    "network": RBF(d=7, n=300, map="orthogonal", bump="network"),
+    "correlated": RBF(d=11, n=300, correlation=-0.6, base="mixture"),
 }
 every_task = pytest.mark.parametrize("task", TASKS.values(), ids=TASKS.keys())
 
@@ -74,7 +79,7 @@ def test_the_optimum_is_attained_and_nothing_visible_is_better(task: RBF) -> Non
     assert (problem.evaluate(problem.data.x) <= problem.optimum[:, None]).all()
 
 
-@pytest.mark.parametrize("name", ["rbf", "chain", "overcomplete", "mixture", "toy3d", "random"])
+@pytest.mark.parametrize("name", [n for n, task in TASKS.items() if not task.noise])
 def test_the_oracle_agrees_with_the_visible_values(name: str) -> None:
     problem = draw(TASKS[name])
     torch.testing.assert_close(
@@ -84,7 +89,7 @@ def test_the_oracle_agrees_with_the_visible_values(name: str) -> None:
 
 def test_variants_of_a_task_share_the_function_of_a_seed() -> None:
     plain = draw(TASKS["rbf"])
-    for name in ("chain", "mixture", "truncated"):
+    for name in ("chain", "mixture", "truncated", "correlated"):
         other = draw(TASKS[name])
         assert torch.equal(plain.peaks, other.peaks)
 
@@ -175,6 +180,24 @@ def test_the_mixture_has_two_even_clusters() -> None:
     assert side.abs().mean().item() == pytest.approx(1.0, abs=0.02)
 
 
+@pytest.mark.parametrize("base", ["normal", "mixture"])
+def test_coordinates_are_correlated_the_more_the_closer_they_are(base: str) -> None:
+    hidden = draw(RBF(d=5, n=20_000, correlation=0.7, base=base)).hidden
+    assert hidden is not None
+    apart = hidden[0, :, :, None] - hidden[0, :, None, :]  # (N, d, d), whatever the cluster
+    lag = (torch.arange(5)[:, None] - torch.arange(5)).abs()
+    expected = 2.0 * (1.0 - 0.7 ** lag.double())
+    torch.testing.assert_close(apart.square().mean(dim=0), expected, rtol=0.05, atol=0.0)
+
+
+def test_a_first_coordinate_does_not_know_of_the_correlation() -> None:
+    plain, other = draw(TASKS["rbf"]).hidden, draw(replace(TASKS["rbf"], correlation=0.5)).hidden
+    assert plain is not None
+    assert other is not None
+    assert torch.equal(plain[:, :, 0], other[:, :, 0])
+    assert not torch.equal(plain[:, :, 1], other[:, :, 1])
+
+
 def test_the_observed_dimension_follows_the_map() -> None:
     assert RBF(d=11, n=5).observed == 11
     assert RBF(d=11, n=5, map="orthogonal").observed == 11
@@ -205,7 +228,8 @@ def test_every_family_makes_a_task_with_an_optimum(family: str) -> None:
 def test_a_task_says_what_it_is(task: RBF) -> None:
     description = task.describe()
     assert str(task.d) in description.title
-    assert "exp(-‖x_C - μ_C‖²)" in description.formula
+    assert TERMS[task.bump].formula in description.formula
+    assert TERMS[task.bump].noun in description.text
     assert ("softplus" in description.formula) == (task.map != "identity")
     assert str(task.n) in description.text
 
@@ -222,6 +246,12 @@ def test_a_task_says_what_it_is(task: RBF) -> None:
         ({"condition": 5.0}, "task.condition must be null without a map, got 5.0"),
         ({"map": "gaussian", "d_obs": 10}, "at least 11, got 10; use null or d=11 or more"),
         ({"map": "gaussian", "condition": 0.5}, "task.condition must be from 1 to 1e[+]06"),
+        ({"bump": "mexican"}, "task.bump must be one of gaussian, laplace, cauchy, network, got"),
+        (
+            {"bump": "network", "clique_size": 4, "overlap": 2, "d": 12},
+            "task.clique_size must be at most 3 for a random network per clique",
+        ),
+        ({"correlation": 1.0}, "task.correlation must lie between -1 and 1, .* got 1.0; use 0"),
         ({"noise": -0.1}, "task.noise must be a standard deviation >= 0, got -0.1"),
         ({"noise": float("nan")}, "task.noise must be a standard deviation >= 0, got nan"),
         ({"truncate": 100.0}, "task.truncate must be a percentile .* got 100.0; use null"),

@@ -88,8 +88,9 @@ def mark_end(axes: Axes, x: float, y: float, style: Style) -> None:
 def draw_landmarks(axes: Axes, best_visible: float, optimum: float) -> None:
     """Draw both as thin lines across a panel whose limits are set, their numbers in the margin."""
     low, high = axes.get_ylim()
-    close = optimum - best_visible < _CLOSE * (high - low)
-    for name, value, side in (("best visible", best_visible, -1), ("optimum", optimum, 1)):
+    close = abs(optimum - best_visible) < _CLOSE * (high - low)
+    above = -1 if best_visible > optimum else 1  # noise may lift a visible value over the optimum
+    for name, value, side in (("best visible", best_visible, -above), ("optimum", optimum, above)):
         if np.isfinite(value):
             axes.axhline(value, color=FAINT, linewidth=0.9, dashes=(1.5, 1.5), zorder=1)
             axes.annotate(
