@@ -12,6 +12,7 @@ import io
 import sys
 import tempfile
 import time
+from pathlib import Path
 
 import ddobench.runner.execute as execution
 from ddobench.cli.main import main
@@ -22,7 +23,7 @@ LIMIT_MS = 5.0
 LIMIT_RATIO = 20.0
 
 
-def cpu_seconds(overrides: list[str]) -> tuple[float, float]:
+def cpu_seconds(words: list[str]) -> tuple[float, float]:
     """Return the CPU seconds of a sweep and of the work inside it."""
     work = 0.0
     original = execution.run_seeds
@@ -37,8 +38,8 @@ def cpu_seconds(overrides: list[str]) -> tuple[float, float]:
 
     with tempfile.TemporaryDirectory() as folder:
         sys.argv = [
-            "ddobench", "method=naive", "task=quadratic", "d=20", "-m", f"seed=range(0,{SEEDS})",
-            f"results_dir={folder}", *overrides,
+            "ddobench", "method=naive", "task=quadratic", "d=20", "-m",
+            f"seed=choice({','.join(map(str, range(SEEDS)))})", f"results_dir={folder}", *words,
         ]  # fmt: skip
         execution.run_seeds = timed  # type: ignore[assignment]
         began = time.process_time()
@@ -53,11 +54,11 @@ def cpu_seconds(overrides: list[str]) -> tuple[float, float]:
         return time.process_time() - began, work
 
 
-def measure(overrides: list[str], repeats: int) -> float:
+def measure(words: list[str], repeats: int) -> float:
     """Return the machinery's CPU milliseconds per seed, the least of some repeats."""
     costs = []
     for _ in range(repeats):
-        total, work = cpu_seconds(overrides)
+        total, work = cpu_seconds(words)
         costs.append((total - work) / SEEDS * 1e3)
     return min(costs)
 
@@ -65,7 +66,11 @@ def measure(overrides: list[str], repeats: int) -> float:
 if __name__ == "__main__":
     cpu_seconds([])
     ours = measure([], repeats=5)
-    plain = measure(["hydra/sweeper=basic"], repeats=2)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "experiment", "plain.yaml")
+        file.parent.mkdir()
+        file.write_text("# @package _global_\ndefaults:\n  - override /hydra/sweeper: basic\n")
+        plain = measure(["--config-dir", folder, "experiment=plain"], repeats=2)
     machine = describe_machine()
     print(f"{machine['cpu']}, Python {machine['python']}, {SEEDS} seeds of quadratic d=20")
     print(f"{'sweeper':<24}{'CPU ms per seed':>16}")

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ddobench.determinism import request_stable_products
 
 if TYPE_CHECKING:
-    from ddobench.api import run
-    from ddobench.store.runs import load, load_curves
+    from ddobench.api import load, load_curves, run
 
 __all__ = ["load", "load_curves", "run"]
 
@@ -19,12 +18,8 @@ request_stable_products()
 
 def __getattr__(name: str) -> Any:
     """Import the interface on first use: the command line must start without pandas and torch."""
-    if name == "run":
-        from ddobench.api import run
+    if name in __all__:
+        from ddobench import api
 
-        return run
-    if name in ("load", "load_curves"):
-        from ddobench.store import runs as store
-
-        return getattr(store, name)
+        return getattr(api, name)
     raise AttributeError(f"module 'ddobench' has no attribute {name!r}")

@@ -3,19 +3,18 @@
 import itertools
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pandas as pd
-from hydra import compose, initialize_config_module
 
-from ddobench.cli import hydra_hooks
-from ddobench.cli.argv import spell
-from ddobench.cli.messages import explain
 from ddobench.errors import UsageError
-from ddobench.progress import reporting
-from ddobench.runner.execute import execute
-from ddobench.runner.spec import Specification, specify
-from ddobench.seeds import parse_seeds
-from ddobench.store.runs import Store, load
+from ddobench.store import runs as stored
+
+if TYPE_CHECKING:
+    from ddobench.runner.spec import Specification  # needs Hydra, which `load` can do without
+
+_ARGUMENTS = ("method", "task", "d", "n", "seed", "results_dir", "many")  # of `run`, by name
+_COMMAND_LINE = ("experiment", "plan")  # they say how to sweep, which here is a loop
 
 
 def run(
@@ -26,42 +25,85 @@ def run(
     seed: int | str | Sequence[int] = 0,
     overrides: Sequence[str] = (),
     results_dir: str | Path = "results/runs",
+    *,
+    many: bool = False,
+    **keys: object,
 ) -> pd.DataFrame:
     """Run every combination that is not stored yet and return the rows of `load` for all of them.
 
-    `seed` takes the spellings of the command line ("0-9"), `overrides` any of its `key=value`.
+    `seed` takes the spellings of the command line ("0-9"), `keys` any of its keys (`budget="tiny"`,
+    `latent=["vae", "pca"]`), `overrides` any of its `key=value`.
     """
+    from hydra import initialize_config_module
+
+    from ddobench.cli import hydra_hooks
+    from ddobench.cli.argv import spell
+    from ddobench.cli.pending import pending
+    from ddobench.cli.settings import Settings, read_folder
+    from ddobench.progress import reporting
+    from ddobench.runner.execute import execute
+    from ddobench.seeds import parse_seeds
+
     hydra_hooks.register()
-    _check_overrides(overrides)
+    _check_overrides([*overrides, *(f"{key}=" for key in keys)])
     seeds = parse_seeds(seed)
-    store = Store(results_dir)
-    axes = {"method": method, "task": task, "d": d, "n": n}
+    settings = Settings(read_folder(results_dir), plan=False, many=many)
+    store = stored.Store(settings.results)
+    axes = {"method": method, "task": task, "d": d, "n": n, **keys}
     values = [_overrides_for(key, value) for key, value in axes.items()]
     with initialize_config_module(config_module="ddobench.conf", version_base="1.3"):
         specs = [
-            _specify([*filter(None, point), *map(spell, overrides)])
+            _specify([*map(spell, filter(None, point)), *map(spell, overrides)])
             for point in itertools.product(*values)
         ]
-    missing = [store.missing(spec.place(store), seeds) for spec in specs]
+    missing = [pending(store, spec.place(store), seeds) for spec in specs]
+    settings.check_number(sum(map(len, missing)))
     for spec, todo in zip(specs, missing, strict=True):
         if todo:
             spec.build()  # so that all errors come before the first run
     with reporting(sum(map(len, missing))):
         for spec, todo in zip(specs, missing, strict=True):
-            if todo:
-                execute(spec, todo, store)
+            for batch in todo.split(spec.seeds_per_job):
+                execute(spec, [*batch], store)
     runs = pd.concat([_load(spec.place(store).folder) for spec in specs], ignore_index=True)
-    return runs[runs["seed"].isin(seeds)].reset_index(drop=True)
+    return runs[[seed in seeds for seed in runs["seed"]]].reset_index(drop=True)
+
+
+def load(folder: str | Path) -> pd.DataFrame:
+    """Return one row per run, failed ones included; unreadable files are named in a warning."""
+    return stored.load(_existing(folder))
+
+
+def load_curves(folder: str | Path) -> pd.DataFrame:
+    """Return one row per run and recorded iteration."""
+    return stored.load_curves(_existing(folder))
+
+
+def _existing(folder: str | Path) -> Path:
+    path = Path(folder).expanduser()
+    if not path.is_dir():
+        raise UsageError(f"there is no folder {path}; give one that runs were stored in")
+    return path
 
 
 def _check_overrides(overrides: Sequence[str]) -> None:
-    """Raise for a key that has an argument of its own and would be passed over here."""
-    for key in ("seed", "results_dir"):
-        if any(word.lstrip("+").startswith(f"{key}=") for word in overrides):
+    """Raise for a key that has an argument of its own, or no meaning, and would be passed over."""
+    for word in overrides:
+        key = word.lstrip("+").partition("=")[0]
+        if key in _ARGUMENTS:
             raise UsageError(f"{key} is an argument of its own; write run({key}=...)")
+        if key in _COMMAND_LINE:
+            raise UsageError(f"{key} is for the command line; write run(method=..., task=...)")
 
 
-def _specify(overrides: list[str]) -> Specification:
+def _specify(overrides: list[str]) -> "Specification":
+    from hydra import compose
+
+    from ddobench.cli.messages import explain
+    from ddobench.cli.overrides import check_overrides
+    from ddobench.runner.spec import specify
+
+    check_overrides(overrides, "run")
     try:
         cfg = compose("run", overrides=overrides, return_hydra_config=True)
         return specify(cfg, cfg.hydra.runtime.choices)
@@ -74,7 +116,7 @@ def _specify(overrides: list[str]) -> Specification:
 
 def _load(folder: Path) -> pd.DataFrame:
     """Return the rows of one specification, with paths that start at the results folder."""
-    runs = load(folder)
+    runs = stored.load(folder)
     return runs.assign(path=f"{folder.name}/" + runs["path"])
 
 
@@ -82,4 +124,11 @@ def _overrides_for(key: str, value: object) -> list[str]:
     if value is None:
         return [""]
     many = value if isinstance(value, Iterable) and not isinstance(value, str) else [value]
-    return [f"{key}={one}" for one in many]
+    return [f"{key}={_format(one)}" for one in many]
+
+
+def _format(value: object) -> str:
+    """Write a Python value as on the command line."""
+    if value is None:
+        return "null"
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -6,7 +6,9 @@ an installed package that announces a configuration package under the entry poin
 """
 
 import os
+import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata, resources
 from importlib.resources.abc import Traversable
@@ -15,8 +17,11 @@ from typing import Any
 
 import yaml
 
+from ddobench.errors import UsageError
+
 ENTRY_POINTS = "ddobench.conf"
 PARTS = ("latent", "axes", "graph", "surrogate", "search")  # groups that make up a method
+_TARGET = re.compile(r"_target_['\"]?\s*:\s*['\"]?([\w.]+)")
 _CONFIG_DIR = "DDOBENCH_CONFIG_DIR"  # inherited by the worker processes of a sweep
 
 
@@ -53,54 +58,68 @@ def read_choice(group: str, choice: str) -> dict[str, Any]:
     if file is None:
         return {}
     own = _own_part(group, file)
-    for item in own.pop("defaults", []):
-        for source, taken in item.items() if isinstance(item, dict) else ():
-            other, at, key = source.removeprefix("/").partition("@")
-            if at:
-                own[key] = {**read_choice(other, taken), **own.get(key, {})}
+    taken = _chosen(own)
+    own.pop("defaults", None)
+    for source, choice in taken:
+        other, at, key = source.removeprefix("/").partition("@")
+        if at:
+            own[key] = {**read_choice(other, choice), **own.get(key, {})}
     return own
 
 
 def line_up(method: str) -> dict[str, str]:
     """Return the part of each group that a method's file chooses."""
     file = _find("method", method)
-    items = _read(file).get("defaults", []) if file else []
-    chosen = [pair for item in items if isinstance(item, dict) for pair in item.items()]
     return {
-        group.removeprefix("override /"): str(choice)
-        for group, choice in chosen
+        group.removeprefix("override /"): choice
+        for group, choice in (_chosen(_read(file)) if file else ())
         if group.removeprefix("override /") in PARTS
     }
 
 
 def parameters(group: str) -> list[str]:
     """List every parameter that any option of a group has."""
-    names = {name for entry in entries(group) for name in read_choice(group, entry.name)}
+    names: set[str] = set()
+    for entry in entries(group):
+        with suppress(UsageError):  # a broken file is said when it is chosen
+            names |= read_choice(group, entry.name).keys()
     return sorted(names - {"_target_", "card", *PARTS})
 
 
 def top_keys(config_name: str) -> list[str]:
     """List the keys a user may type at the top level of a configuration, groups included."""
     node = _read(resources.files("ddobench.conf").joinpath(f"{config_name}.yaml"))
-    groups = [
-        next(iter(item))
-        for item in node.get("defaults", [])
-        if isinstance(item, dict) and not next(iter(item)).startswith("override ")
-    ]
+    groups = [group for group, _ in _chosen(node) if not group.startswith("override ")]
     return [*groups, *(key for key in node if key not in ("defaults", "hydra"))]
 
 
 def usual_choices(config_name: str) -> dict[str, str]:
     """Return the option of each group that a configuration takes unless told otherwise."""
     node = _read(resources.files("ddobench.conf").joinpath(f"{config_name}.yaml"))
-    items = [item for item in node.get("defaults", []) if isinstance(item, dict)]
-    pairs = [pair for item in items for pair in item.items()]
-    return {group: str(choice) for group, choice in pairs if not group.startswith("override ")}
+    return {group: choice for group, choice in _chosen(node) if not group.startswith("override ")}
 
 
 def announced() -> dict[str, str]:
     """Return the configuration packages that installed distributions announce, by name."""
     return {point.name: point.value for point in metadata.entry_points(group=ENTRY_POINTS)}
+
+
+def is_registered(target: str) -> bool:
+    """Tell whether the code of a class is ours, a plug-in's, or named in a plug-in's files."""
+    top = target.partition(".")[0]
+    packages = {"ddobench", *(package.partition(".")[0] for package in announced().values())}
+    folder = os.environ.get(_CONFIG_DIR)
+    beside = folder and (Path(folder, f"{top}.py").is_file() or Path(folder, top).is_dir())
+    return top in packages or bool(beside) or target in _named_targets()
+
+
+def unreadable() -> Iterator[tuple[Traversable, str]]:
+    """Yield the files of options that cannot be read, each with the reason."""
+    for file in _option_files():
+        try:
+            _read(file)
+        except UsageError as error:
+            yield file, str(error)
 
 
 def use_config_dir(folder: str) -> None:
@@ -116,6 +135,21 @@ def _roots() -> Iterator[Traversable]:
         yield resources.files(package)
 
 
+def _option_files() -> Iterator[Traversable]:
+    for root in _roots():
+        for folder in root.iterdir() if root.is_dir() else ():
+            if folder.is_dir():
+                yield from (file for file in folder.iterdir() if file.name.endswith(".yaml"))
+
+
+def _named_targets() -> set[str]:
+    return {
+        target
+        for file in _option_files()
+        for target in _TARGET.findall(file.read_bytes().decode(errors="replace"))
+    }
+
+
 def _find(group: str, choice: str) -> Traversable | None:
     """Return the file of an option, a plug-in's before ours."""
     files = (root.joinpath(group, f"{choice}.yaml") for root in _roots())
@@ -123,7 +157,11 @@ def _find(group: str, choice: str) -> Traversable | None:
 
 
 def _entry(name: str, group: str, file: Traversable) -> Entry:
-    card = _own_part(group, file).get("card") or {}
+    try:
+        card = _own_part(group, file).get("card")
+    except UsageError as error:
+        return Entry(name, name, "", str(error))
+    card = card if isinstance(card, dict) else {}
     summary = card.get("summary") or _first_comment(file)
     return Entry(name, str(card.get("label", name)), str(card.get("color", "")), str(summary))
 
@@ -135,8 +173,28 @@ def _own_part(group: str, file: Traversable) -> dict[str, Any]:
     return dict(own) if isinstance(own, dict) else {}
 
 
+def _chosen(node: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the groups and options in a list of defaults, those of other shapes left out."""
+    items = node.get("defaults")
+    return [
+        (str(group), str(choice))
+        for item in (items if isinstance(items, list) else ())
+        if isinstance(item, dict)
+        for group, choice in item.items()
+    ]
+
+
 def _read(file: Traversable) -> dict[str, Any]:
-    return dict(yaml.safe_load(file.read_text(encoding="utf-8")) or {})
+    try:
+        node = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except yaml.MarkedYAMLError as error:
+        line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise UsageError(f"{file}{line} is no YAML: {error.problem or error.context}") from error
+    except (yaml.YAMLError, UnicodeDecodeError, OSError, RecursionError) as error:
+        raise UsageError(f"{file} cannot be read: {error}") from error
+    if node is not None and not isinstance(node, dict):
+        raise UsageError(f"{file} must hold keys with values, got {type(node).__name__}")
+    return dict(node or {})
 
 
 def _first_comment(file: Traversable) -> str:

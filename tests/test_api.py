@@ -1,6 +1,7 @@
 """Promises of the Python interface."""
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -102,6 +103,16 @@ def test_nothing_runs_when_one_of_the_points_is_impossible(tmp_path: Path) -> No
         ({"task": "cubic"}, r"^there is no task 'cubic'; there are "),
         ({"overrides": ["method.rigde=1"]}, r"^there is no key 'method.rigde'"),
         ({"seed": "9-3"}, r"^the seed range 9-3 runs backwards; write seed=3-9$"),
+        ({"budgte": "tiny"}, r"^there is no key 'budgte' \(did you mean 'budget'\?\)"),
+        (
+            {"experiment": "regret"},
+            r"^experiment is for the command line; write run\(method=\.\.\.",
+        ),
+        ({"overrides": ["plan=true"]}, r"^plan is for the command line"),
+        ({"seed": "0-99999999"}, r"^100000000 runs are more than 10000; plan=true says what"),
+        ({"results_dir": 5}, r"^results_dir must be a folder, got 5; write results_dir=FOLDER"),
+        ({"overrides": ["hydra.run.dir=x"]}, r"^hydra.run.dir is not for the command line"),
+        ({"overrides": ["method=naive"]}, r"^method is an argument of its own; write run\(method="),
         ({"overrides": ["seed=3"]}, r"^seed is an argument of its own; write run\(seed=\.\.\.\)$"),
         (
             {"overrides": ["results_dir=x"]},
@@ -113,8 +124,34 @@ def test_a_wrong_request_gets_the_sentence_of_the_command_line(
     tmp_path: Path, arguments: dict[str, str], sentence: str
 ) -> None:
     with pytest.raises(UsageError, match=sentence):
-        ddobench.run(results_dir=tmp_path, **arguments)  # type: ignore[arg-type]
+        ddobench.run(**{"results_dir": tmp_path, **arguments})  # type: ignore[arg-type]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_any_key_of_the_command_line_is_an_argument(tmp_path: Path) -> None:
+    runs = ddobench.run(
+        "ga", "rbf", d=5, n=30, budget="tiny", latent=["identity", "pca"], device="cpu",
+        results_dir=tmp_path, overrides=["surrogate.width=8"],
+    )  # fmt: skip
+    assert runs["budget"].tolist() == ["tiny", "tiny"]
+    assert sorted(runs["latent"]) == ["identity", "pca"]
+
+
+def test_a_folder_of_the_home_folder_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    ddobench.run("naive", d=6, budget="tiny", results_dir="~/runs")
+    assert len(ddobench.load(tmp_path / "runs")) == len(ddobench.load("~/runs")) == 1
+
+
+@pytest.mark.parametrize("read", [ddobench.load, ddobench.load_curves])
+def test_a_folder_that_is_not_there_is_no_empty_table(
+    read: Callable[[Path], pd.DataFrame], tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError, match=f"^there is no folder {tmp_path}/nowhere; give one"):
+        read(tmp_path / "nowhere")
+    assert read(tmp_path).empty
 
 
 def test_the_paths_of_returned_runs_start_at_the_results_folder(tmp_path: Path) -> None:

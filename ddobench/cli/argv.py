@@ -1,7 +1,8 @@
 """Rewrites the command line a user types into one that Hydra accepts.
 
 Hydra's argument parser wants all overrides on one side of `-m` and takes `0-49` for a word. So
-options go last, and seeds become one quoted word that our sweeper and job expand.
+options go last, seeds become one quoted word that our sweeper and job expand, and the name of a
+folder is quoted too, whatever is in it.
 """
 
 import re
@@ -13,17 +14,33 @@ from ddobench.seeds import format_seeds, parse_seeds
 MULTIRUN = ("-m", "--multirun")
 CONFIG_DIR = ("-cd", "--config-dir")
 SHOW_CONFIG = ("-c", "--cfg")
-_WITH_VALUE = (
-    *CONFIG_DIR, *SHOW_CONFIG, "-p", "--package", "-cp", "--config-path", "-cn", "--config-name",
-    "--experimental-rerun",
-)  # fmt: skip
+HELP = ("-h", "--help")
+VERSION = ("--version",)
+COMPLETION = ("-sc", "--shell-completion")
+_RUN = ("-r", "--run")
 _INFO = ("-i", "--info")
-_FLAGS = (
-    *MULTIRUN, *_INFO, "-r", "--run", "-h", "--help", "--hydra-help", "--version", "--resolve",
-    "-sc", "--shell-completion",
+_PACKAGE = ("-p", "--package")
+_RESOLVE = ("--resolve",)
+_HYDRA_HELP = ("--hydra-help",)
+_OPTIONS = (
+    MULTIRUN, CONFIG_DIR, SHOW_CONFIG, HELP, VERSION, COMPLETION, _RUN, _INFO, _PACKAGE, _RESOLVE,
+    _HYDRA_HELP,
 )  # fmt: skip
+_WITH_VALUE = (CONFIG_DIR, SHOW_CONFIG, _PACKAGE)
+_WITH_PERHAPS = (_INFO,)
+_CHOICES: dict[tuple[str, ...], tuple[str, ...]] = {
+    SHOW_CONFIG: ("job", "hydra", "all"),
+    _INFO: ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath"),
+}
+_EXAMPLES: dict[tuple[str, ...], str] = {CONFIG_DIR: "FOLDER", _PACKAGE: "method"}
+_ONE_OF = (MULTIRUN, _RUN, SHOW_CONFIG, _INFO, COMPLETION)  # what is to be done
+_ONLY_WITH_CONFIG = (_PACKAGE, _RESOLVE)
+
 QUOTES = "'\""
+FOLDERS = ("results_dir", "report_dir")  # keys whose value is a folder
 _SEED = re.compile(r"(\+{0,2}seed)=(.*)", re.DOTALL)
+_RANGE = re.compile(r"range\(\s*(\d+)\s*,\s*(\d+)\s*\)")
+_FOLDER = re.compile(rf"(\+{{0,2}}(?:{'|'.join(FOLDERS)}))=(.*)", re.DOTALL)
 _GRAPH = re.compile(r"(graph)=(.*)", re.DOTALL)
 _TRUE = re.compile(rf"(?<![{QUOTES}\w])true(?![{QUOTES}\w])", re.IGNORECASE)
 _HYDRA_SYNTAX = re.compile(r"\w+\(.*\)|\[.*\]", re.DOTALL)
@@ -40,9 +57,11 @@ def split(arguments: Sequence[str]) -> tuple[list[str], dict[str, str | None]]:
             overrides.append(word)
             continue
         name, equals, value = word.partition("=")
-        if name not in _WITH_VALUE and name not in _FLAGS:
-            raise UsageError(f"there is no option {name!r}; --help lists what there is")
-        takes_value = name in _WITH_VALUE or (name in _INFO and rest and "=" not in rest[0])
+        names = _names(name)
+        perhaps = names in _WITH_PERHAPS and rest and "=" not in rest[0]
+        takes_value = names in _WITH_VALUE or perhaps
+        if takes_value and name in options:
+            raise UsageError(f"{name} is given twice; keep one")
         if equals:
             options[name] = value
         else:
@@ -50,12 +69,47 @@ def split(arguments: Sequence[str]) -> tuple[list[str], dict[str, str | None]]:
     return overrides, options
 
 
+def _names(name: str) -> tuple[str, ...]:
+    """Return all names of an option."""
+    for names in _OPTIONS:
+        if name in names:
+            return names
+    raise UsageError(f"there is no option {name!r}; --help lists what there is")
+
+
 def normalise(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments with overrides first, options last and seeds in Hydra's spelling."""
+    """Return the arguments with overrides first, options last and values in Hydra's spelling."""
     overrides, options = split(arguments)
     if any(name in options for name in SHOW_CONFIG):
         options = {name: value for name, value in options.items() if name not in MULTIRUN}
+    _check(options)
     return [*map(spell, overrides), *_join(options)]
+
+
+def _check(options: dict[str, str | None]) -> None:
+    """Raise unless every option has a value that it can have, and they go together."""
+    given = {_names(name): (name, value) for name, value in options.items()}
+    if len(given) < len(options):
+        twice = next(name for name in options if given[_names(name)][0] != name)
+        raise UsageError(f"{twice} and {given[_names(twice)][0]} are the same option; keep one")
+    for names, (name, value) in given.items():
+        if names in _WITH_VALUE and not value:
+            raise UsageError(f"{name} needs a value; write {name} {_example(names)}")
+        if names not in (*_WITH_VALUE, *_WITH_PERHAPS) and value is not None:
+            raise UsageError(f"{name} takes no value, got {value!r}; write {name} alone")
+        choices = _CHOICES.get(names)
+        if choices and value is not None and value not in choices:
+            raise UsageError(f"{name} takes one of {', '.join(choices)}, got {value!r}")
+    deeds = [given[names][0] for names in _ONE_OF if names in given]
+    if len(deeds) > 1:
+        raise UsageError(f"{deeds[0]} and {deeds[1]} exclude each other; keep one")
+    for names in _ONLY_WITH_CONFIG:
+        if names in given and SHOW_CONFIG not in given:
+            raise UsageError(f"{given[names][0]} is for {SHOW_CONFIG[-1]} job; add that")
+
+
+def _example(names: tuple[str, ...]) -> str:
+    return _CHOICES[names][0] if names in _CHOICES else _EXAMPLES[names]
 
 
 def _join(options: dict[str, str | None]) -> list[str]:
@@ -63,11 +117,22 @@ def _join(options: dict[str, str | None]) -> list[str]:
 
 
 def spell(override: str) -> str:
-    """Return an override in Hydra's spelling: seeds as one word, and no name taken for a truth."""
-    match = _GRAPH.fullmatch(override)
-    if match is not None:
+    """Return an override in Hydra's spelling: seeds and folders quoted, `true` a graph's name."""
+    if match := _GRAPH.fullmatch(override):
         return match[1] + "=" + _TRUE.sub("'true'", match[2])
+    if match := _FOLDER.fullmatch(override):
+        return f"{match[1]}={_quote_folder(match[2])}"
     return quote_seeds(override)
+
+
+def _quote_folder(folder: str) -> str:
+    """Quote a folder, so that Hydra takes it for one word; null and nothing are left as typed."""
+    from hydra.core.override_parser.types import Quote, QuotedString
+
+    quoted = len(folder) > 1 and folder[0] == folder[-1] and folder[0] in QUOTES
+    if quoted or folder.strip().lower() in ("", "null"):
+        return folder
+    return QuotedString(text=folder, quote=Quote.single).with_quotes()
 
 
 def quote_seeds(override: str) -> str:
@@ -76,9 +141,15 @@ def quote_seeds(override: str) -> str:
     The sweeper and the job expand it themselves: Hydra's parser is slow on long lists.
     """
     match = _SEED.fullmatch(override)
-    if match is None or _HYDRA_SYNTAX.fullmatch(match[2].strip()):
+    if match is None:
         return override
-    return f"{match[1]}='{format_seeds(parse_seeds(match[2].strip().strip(QUOTES)))}'"
+    typed = match[2].strip()
+    span = _RANGE.fullmatch(typed)
+    if span and int(span[1]) < int(span[2]):
+        typed = f"{span[1]}-{int(span[2]) - 1}"
+    elif _HYDRA_SYNTAX.fullmatch(typed):
+        return override
+    return f"{match[1]}='{format_seeds(parse_seeds(typed.strip(QUOTES)))}'"
 
 
 def normalise_line(line: str) -> str:

@@ -5,6 +5,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ddobench import registry
+from ddobench.cli.settings import MANY
 
 USAGE = """\
 [bold]ddobench[/]: from a fixed table of designs, which method proposes the best new ones?
@@ -36,6 +37,8 @@ KEYS = {
     "device": "auto, cpu or cuda",
     "seeds_per_job": "how many seeds are stacked into one job of a sweep (50)",
     "plan": "true: say what a sweep would run, and stop",
+    "many": f"true: run more than {MANY:,} runs",
+    "allow_code": "packages, as in [a,b], whose classes a _target_ may name; yours are allowed",
     "task.KEY, method.KEY": "any parameter of the task or the method; --cfg job lists them",
     "latent.KEY, search.KEY": "any parameter of such a part",
 }

@@ -10,6 +10,7 @@ from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import OmegaConf
 
 from ddobench import registry
+from ddobench.cli.settings import read_folder
 
 
 class AnnouncedConfigs(SearchPathPlugin):
@@ -31,6 +32,7 @@ def register() -> None:
     # Hydra 1.3 accepts plug-ins only under this prefix.
     plugins.class_name_to_class["hydra_plugins.ddobench.SeedSweeper"] = SeedSweeper
     OmegaConf.register_new_resolver("scale", scale, replace=True)
+    OmegaConf.register_new_resolver("home", home, replace=True)
 
 
 @contextmanager
@@ -45,6 +47,11 @@ def trusting_the_flag() -> Iterator[None]:
         yield
     finally:
         Hydra.get_mode = original  # type: ignore[method-assign]
+
+
+def home(folder: object) -> str:
+    """Return a folder with `~` replaced by the home folder."""
+    return str(read_folder(folder))
 
 
 def scale(steps: int, factor: float) -> int:

@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING
 
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 from ddobench.cli import hydra_hooks
+from ddobench.cli.settings import configured_seeds, read_settings
 from ddobench.progress import reporting
-from ddobench.seeds import parse_seeds
+from ddobench.seeds import Seeds
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,40 +38,44 @@ def forget_all() -> None:
 
 def run_job(cfg: DictConfig) -> "Outcome":
     """Run the seeds of `cfg` that are not stored yet."""
+    from ddobench.cli.pending import pending
     from ddobench.runner.spec import specify
     from ddobench.store.runs import Store
 
     hydra = HydraConfig.get()
-    seeds = parse_seeds(OmegaConf.to_object(cfg.seed) if OmegaConf.is_list(cfg.seed) else cfg.seed)
-    store = Store(cfg.results_dir)
+    seeds = configured_seeds(cfg)
+    settings = read_settings(cfg)
+    store = Store(settings.results)
     if hydra.mode == RunMode.MULTIRUN:
         from ddobench.runner.execute import execute
 
         point = tuple(word for word in hydra.overrides.task if not word.startswith("seed="))
         spec = _specified.get(point) or specify(cfg, hydra.runtime.choices)
-        return execute(spec, seeds, store)
+        return execute(spec, [*seeds], store)
 
     spec = specify(cfg, hydra.runtime.choices)
-    missing = store.missing(spec.place(store), seeds)
+    missing = pending(store, spec.place(store), seeds)
     if missing:
         spec.build()
-    if cfg.plan:
+    if settings.plan:
         print(f"{spec.title}: {len(missing)} of {len(seeds)} seeds to run; plan=true runs nothing")
         raise SystemExit(0)
     if not missing:
         print(_describe(spec, seeds, 0, store))
         raise SystemExit(0)
-    from ddobench.runner.execute import execute
+    settings.check_number(len(missing))
+    from ddobench.runner.execute import Outcome, execute
 
     with reporting(len(missing)):
-        outcome = execute(spec, missing, store)
+        batches = missing.split(spec.seeds_per_job)
+        outcome = sum((execute(spec, [*batch], store) for batch in batches), Outcome())
     print(_describe(spec, seeds, len(missing), store))
     if outcome.failed:
         raise SystemExit(1)
     return outcome
 
 
-def _describe(spec: "Specification", seeds: tuple[int, ...], fresh: int, store: "Store") -> str:
+def _describe(spec: "Specification", seeds: Seeds, fresh: int, store: "Store") -> str:
     """Say in one line what the asked-for runs gave."""
     from ddobench.scores import tabled_scores
     from ddobench.store.runs import load
@@ -81,7 +86,7 @@ def _describe(spec: "Specification", seeds: tuple[int, ...], fresh: int, store: 
     ok = runs[runs["status"] == "ok"]
     news = "already stored" if not fresh else "stored"
     head = f"{spec.title}, {'seed' if len(seeds) == 1 else f'{len(seeds)} seeds,'}"
-    head += f" {seeds[0]}" if len(seeds) == 1 else " mean"
+    head += f" {seeds}" if len(seeds) == 1 else " mean"
     if ok.empty:
         reasons = "; ".join(sorted(set(runs["reason"])))
         return f"{head}: {runs['status'].iloc[0]}: {reasons} ({news} in {folder})"

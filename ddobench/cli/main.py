@@ -11,16 +11,31 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
-from ddobench.cli.argv import CONFIG_DIR, MULTIRUN, normalise, normalise_line, option_value
+from ddobench.cli.argv import (
+    COMPLETION,
+    CONFIG_DIR,
+    HELP,
+    MULTIRUN,
+    VERSION,
+    normalise,
+    normalise_line,
+    option_value,
+    split,
+)
+from ddobench.cli.overrides import check_completion, check_overrides
 from ddobench.errors import UsageError
 
-_HELP = ("-h", "--help")
-_COMPLETION = ("-sc", "--shell-completion")
+_FULL_ERROR = "HYDRA_FULL_ERROR"
 
 
 def main() -> None:
     """Run a job or a sweep, or print the help."""
-    if any(word in _HELP for word in sys.argv[1:]):
+    with _leaving_when_nobody_reads():
+        _main()
+
+
+def _main() -> None:
+    if any(word in HELP for word in sys.argv[1:]):
         from ddobench.cli.help import print_help
 
         try:
@@ -28,6 +43,11 @@ def main() -> None:
         except UsageError as error:
             _complain(str(error))
         print_help()
+        return
+    if any(word in VERSION for word in sys.argv[1:]):
+        from importlib import metadata
+
+        print(f"ddobench {metadata.version('ddobench')}")
         return
 
     def job(cfg: Any) -> Any:
@@ -40,11 +60,10 @@ def main() -> None:
 
 def run_hydra(job: Callable[[Any], Any], config_name: str) -> None:
     """Run a function under Hydra; an error of the request becomes one sentence and exit code 2."""
-    wants_traceback = os.environ.get("HYDRA_FULL_ERROR") == "1"
-    os.environ["HYDRA_FULL_ERROR"] = "1"  # errors come to us instead of being printed by Hydra
+    wants_traceback = os.environ.get(_FULL_ERROR) == "1"
     try:
-        with _ending_like_ctrl_c():
-            _start(job, config_name)
+        with _ending_like_ctrl_c(), _errors_coming_to_us():
+            _start(job, config_name, wants_traceback)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         raise SystemExit(130) from None
@@ -55,6 +74,32 @@ def run_hydra(job: Callable[[Any], Any], config_name: str) -> None:
         if sentence is None or wants_traceback:
             raise
         _complain(sentence)
+
+
+@contextlib.contextmanager
+def _leaving_when_nobody_reads() -> Iterator[None]:
+    """End without a word if what is printed goes nowhere, as in `ddobench --help | head -1`."""
+    try:
+        yield
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        # Python would flush once more at its end, and complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(141) from None  # as if ended by SIGPIPE
+
+
+@contextlib.contextmanager
+def _errors_coming_to_us() -> Iterator[None]:
+    """Keep Hydra from printing errors itself."""
+    before = os.environ.get(_FULL_ERROR)
+    os.environ[_FULL_ERROR] = "1"
+    try:
+        yield
+    finally:
+        del os.environ[_FULL_ERROR]
+        if before is not None:
+            os.environ[_FULL_ERROR] = before
 
 
 @contextlib.contextmanager
@@ -73,19 +118,23 @@ def _ending_like_ctrl_c() -> Iterator[None]:
 
 
 def _complain(sentence: str) -> NoReturn:
-    print(f"ddobench: {sentence}", file=sys.stderr)
+    one_line = "; ".join(filter(None, map(str.strip, sentence.splitlines())))
+    print(f"ddobench: {one_line}", file=sys.stderr)
     raise SystemExit(2) from None
 
 
-def _start(job: Callable[[Any], Any], config_name: str) -> None:
+def _start(job: Callable[[Any], Any], config_name: str, wants_traceback: bool) -> None:
     os.environ["DDOBENCH_COMMAND"] = _typed()
     typed = sys.argv[1:]
     _use_plugins(typed)
-    if any(word in _COMPLETION for word in typed):
+    overrides, _ = split(typed)
+    if any(word in COMPLETION for word in typed):
+        check_completion(overrides)
         if "COMP_LINE" in os.environ:
             os.environ["COMP_LINE"] = normalise_line(os.environ["COMP_LINE"])
     else:
         sys.argv[1:] = normalise(typed)
+        check_overrides(overrides, config_name)
     import hydra
     from hydra.core.hydra_config import HydraConfig
     from hydra.types import RunMode
@@ -98,10 +147,13 @@ def _start(job: Callable[[Any], Any], config_name: str) -> None:
     def guarded(cfg: Any) -> Any:
         try:
             return job(cfg)
-        except UsageError as error:
-            if HydraConfig.get().mode == RunMode.MULTIRUN:
+        except Exception as error:
+            from ddobench.cli.messages import explain
+
+            sentence = explain(error, config_name)
+            if HydraConfig.get().mode == RunMode.MULTIRUN or sentence is None or wants_traceback:
                 raise
-            _complain(str(error))  # Hydra would print the overrides before handing it on
+            _complain(sentence)  # Hydra would print the overrides before handing it on
 
     main = hydra.main(
         version_base="1.3", config_path="pkg://ddobench.conf", config_name=config_name

@@ -1,9 +1,13 @@
-"""Turns the errors of Hydra and OmegaConf into one sentence a user can act on."""
+"""Turns the errors of Hydra, OmegaConf, YAML and files into one sentence a user can act on."""
 
 import re
+import traceback
 from collections.abc import Sequence
 from difflib import get_close_matches
+from pathlib import Path
 
+import hydra
+import yaml
 from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
 
@@ -18,8 +22,17 @@ def explain(error: BaseException, config_name: str = "run") -> str | None:
     text = str(error)
     if isinstance(error, ValueError) and text.startswith("Config group override must be"):
         return "a group such as task or method takes a name; --help lists those there are"
+    if isinstance(error, ValueError) and text.startswith("Exceeds the limit"):
+        return "a number has more digits than can be read; write a shorter one"
+    if isinstance(error, RecursionError):
+        return "the request is nested too deeply to be read; write it with fewer brackets"
+    if isinstance(error, yaml.YAMLError | UnicodeDecodeError):
+        return next((reason for _, reason in registry.unreadable()), None)
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename} cannot be used: {error.strerror}"
     if not isinstance(error, HydraException | OmegaConfBaseException):
-        return None
+        said = text.splitlines()[0] if text else type(error).__name__
+        return f"this cannot be composed: {said}" if _raised_while_composing(error) else None
     for pattern, say in _PATTERNS:
         match = pattern.search(text)
         if match:
@@ -29,9 +42,17 @@ def explain(error: BaseException, config_name: str = "run") -> str | None:
     return next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)
 
 
+def _raised_while_composing(error: BaseException) -> bool:
+    """Tell whether Hydra itself gave up, which happens on files of odd shapes."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return bool(frames) and Path(frames[-1].filename).is_relative_to(_HYDRA)
+
+
 def _no_option(match: re.Match[str], _: str) -> str:
     group, name, listed = match["group"], match["name"], match["options"].split()
-    return f"there is no {group} {name!r}{_suggest(name, listed)}; there are {', '.join(listed)}"
+    own = "; your own come with --config-dir FOLDER" if group in ("task", "method") else ""
+    known = ", ".join(listed)
+    return f"there is no {group} {name!r}{_suggest(name, listed)}; there are {known}{own}"
 
 
 def _no_key(match: re.Match[str], config_name: str) -> str:
@@ -72,10 +93,30 @@ def _unfinished(match: re.Match[str], _: str) -> str:
     return f"{match['value']!r} cannot be read as a value; close its brackets and quotes"
 
 
+def _no_name(match: re.Match[str], _: str) -> str:
+    names = ", ".join(entry.name for entry in registry.entries(match["group"]))
+    return f"there is no {match['group']} {match['name']!r}; there are {names}"
+
+
+def _not_built(match: re.Match[str], _: str) -> str:
+    return f"{match['target']} cannot be built: {match['why']}"
+
+
+def _unquoted(match: re.Match[str], _: str) -> str:
+    key, equals, value = match["override"].partition("=")
+    if not equals:
+        return f"{key!r} cannot be read as key=value"
+    return f"{value!r} cannot be read as a value of {key}; quote it twice, as in \"{key}='...'\""
+
+
 def _suggest(word: str, known: Sequence[str]) -> str:
-    near = get_close_matches(word, [name for name in known if name != word], n=1)
+    others = [name for name in known if name != word]
+    near = get_close_matches(word, others, n=1, cutoff=_LIKENESS)
     return f" (did you mean {near[0]!r}?)" if near else ""
 
+
+_HYDRA = Path(hydra.__file__).parent
+_LIKENESS = 0.65  # fmg is like fgm (0.67), mine is not like linear (0.6)
 
 # Where the parameters of a method went when methods became line-ups of parts.
 _MOVED = {
@@ -97,12 +138,15 @@ _MOVED = {
 _PATTERNS = (
     (
         re.compile(
-            r"Could not find '(?P<group>[\w/]+)/(?P<name>[^'/]+)'\s+"
+            r"Could not find '(?P<group>\w+(?:/\w+)?)/(?P<name>[^']+)'\s+"
             r"Available options in '[^']*':\s+(?P<options>.*?)(?:\n\S|\Z)",
             re.DOTALL,
         ),
         _no_option,
     ),
+    (re.compile(r"Could not find '(?P<group>\w+)/(?P<name>[^']*)'"), _no_name),
+    (re.compile(r"Error in call to target '(?P<target>[^']*)':\s*(?P<why>[^\n]*)"), _not_built),
+    (re.compile(r"LexerNoViableAltException: (?P<override>.*)", re.DOTALL), _unquoted),
     (re.compile(r"Could not (?:override|delete) '(?P<key>[^']*)'"), _no_key),
     (re.compile(r"Key '(?P<key>[^']*)' is not in struct"), _no_key),
     (re.compile(r"Additional config directory '(?P<folder>[^']*)' not found"), _no_file),

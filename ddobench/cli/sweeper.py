@@ -5,10 +5,10 @@ gets `seed='0-9,20-24'` with at most `seeds_per_job` seeds.
 """
 
 import copy
-import itertools
 import shlex
 import time
 from collections.abc import Sequence
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -18,13 +18,13 @@ from hydra.core.config_loader import ConfigLoader
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.utils import JobReturn
 from hydra.types import HydraContext, TaskFunction
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
-from ddobench import registry
 from ddobench.cli.argv import QUOTES, spell
-from ddobench.errors import UsageError
+from ddobench.cli.product import Product, multiply
+from ddobench.cli.settings import LISTED, configured_seeds, read_settings
 from ddobench.progress import reporting
-from ddobench.seeds import format_seeds, parse_seeds
+from ddobench.seeds import Seeds, parse_seeds
 
 DEFAULT_RESULTS = "results/runs"
 
@@ -40,8 +40,8 @@ class Point:
 
     overrides: list[str]
     spec: "Specification"
-    seeds: tuple[int, ...]
-    missing: list[int]
+    seeds: Seeds
+    missing: Seeds
 
 
 class PointLoader:
@@ -101,111 +101,108 @@ class SeedSweeper(BasicSweeper):
         from ddobench.store.runs import Store
 
         assert self.config is not None
-        assert self.launcher is not None
-        store = Store(self.config.results_dir)
-        points = self._points(arguments, store)
+        settings = read_settings(self.config)
+        store = Store(settings.results)
+        products = [self._product(arguments, case) for case in self.cases]
+        number = sum(product.number for product in products)
+        if settings.plan and number > LISTED:
+            print(f"{number} points, each with its seeds: a plan looks at {LISTED} at most; "
+                  "plan=true runs nothing")  # fmt: skip
+            return []
+        settings.check_number(number)  # composing them would take hours
+        points = self._points(products, store)
         total = sum(len(point.seeds) for point in points)
         missing = sum(len(point.missing) for point in points)
-        if self.config.plan:
+        if settings.plan:
             _print_plan(points, total, missing)
             return []
         if not missing:
             print(f"nothing to run: all {total} runs of this sweep are stored in {store.folder}")
             return []
-        jobs = _jobs(points, self.config.seeds_per_job)
+        settings.check_number(missing)
         if missing < total:
             print(f"{total - missing} of {total} runs are stored already; {missing} to go")
         began = time.perf_counter()
-        try:
-            with reporting(missing):
-                returns = self.launcher.launch(jobs, initial_job_idx=0)
-        except KeyboardInterrupt:
-            left = sum(
-                len(store.missing(point.spec.place(store), point.missing)) for point in points
-            )
-            print(f"interrupted: {total - left} of {total} runs are stored; "
-                  "the same command continues with the rest")  # fmt: skip
-            raise SystemExit(130) from None
+        returns = self._launch(points, store, total, missing)
         outcome = _sum_up([job.return_value for job in returns])
         print(_summary(outcome, time.perf_counter() - began, store))
         if outcome.failed:
             raise SystemExit(1)
         return [returns]
 
-    def _points(self, arguments: list[str], store: "Store") -> list[Point]:
+    def _launch(
+        self, points: Sequence[Point], store: "Store", total: int, missing: int
+    ) -> Sequence[JobReturn]:
+        """Run the jobs; if that ends early, say what is stored."""
+        assert self.launcher is not None
+
+        def say_rest(why: str) -> None:
+            left = sum(len(_pending(store, point.spec, point.missing)) for point in points)
+            print(f"{why}: {total - left} of {total} runs are stored; "
+                  "the same command continues with the rest")  # fmt: skip
+
+        try:
+            with reporting(missing):
+                return self.launcher.launch(_jobs(points), initial_job_idx=0)
+        except KeyboardInterrupt:
+            say_rest("interrupted")
+            raise SystemExit(130) from None
+        except BrokenProcessPool:
+            say_rest("a worker process was killed, perhaps for want of memory")
+            raise SystemExit(1) from None
+
+    def _points(self, products: Sequence[Product], store: "Store") -> list[Point]:
         """Compose and check every point before anything is launched; equal ones count once."""
-        from ddobench.cli.job import forget_all
-
-        forget_all()
-        points: dict[tuple[Place, tuple[int, ...]], Point] = {}
-        for case in self.cases:
-            words = [f"{key}={value}" for key, value in case.items()]
-            for point in self._product([*self._parse_config(), *words, *arguments], store):
-                points.setdefault((point.spec.place(store), point.seeds), point)
-        return list(points.values())
-
-    def _product(self, words: list[str], store: "Store") -> list[Point]:
-        """Return every combination of the values that the words give to their keys."""
-        from ddobench.cli.job import hand_on
+        from ddobench.cli.job import forget_all, hand_on
         from ddobench.runner.spec import specify
 
         assert self.config is not None
-        typed = [spell(word) for word in words]
-        parser = OverridesParser.create(config_loader=cast(ConfigLoader, self.loader))
-        overrides = parser.parse_overrides(typed)
-        swept = _sweep_values(overrides)
-        seeds = [word.partition("=")[2] for word in swept.pop("seed", [])]
-        lone = all(not o.is_sweep_override() for o in overrides if o.key_or_group != "seed")
-        if lone and not self.params and not any(self.cases):
-            # Hydra has composed the only point already.
-            self.loader.points[tuple(words[0] for words in swept.values())] = self.config
-        points = []
-        for combination in itertools.product(*swept.values()):
+        forget_all()
+        points: dict[tuple[Place, Seeds], Point] = {}
+        for combination, seeds in ((c, product.seeds) for product in products for c in product):
             cfg = self.loader.load_sweep_config(self.config, list(combination))
             spec = specify(cfg, cfg.hydra.runtime.choices)
             wanted = _seeds(seeds, cfg)
-            missing = store.missing(spec.place(store), wanted)
+            missing = _pending(store, spec, wanted)
             if missing:
                 spec.build()  # so that all errors come before the first run
             hand_on(combination, spec)
-            points.append(Point(list(combination), spec, wanted, missing))
-        return points
+            point = Point(list(combination), spec, wanted, missing)
+            points.setdefault((spec.place(store), wanted), point)
+        return list(points.values())
+
+    def _product(self, arguments: list[str], case: dict[str, str]) -> Product:
+        """Return what the words of a case and the typed ones give to their keys."""
+        words = [f"{key}={value}" for key, value in case.items()]
+        typed = [spell(word) for word in [*self._parse_config(), *words, *arguments]]
+        parser = OverridesParser.create(config_loader=cast(ConfigLoader, self.loader))
+        overrides = parser.parse_overrides(typed)
+        product = multiply(overrides)
+        lone = all(not o.is_sweep_override() for o in overrides if o.key_or_group != "seed")
+        if lone and not self.params and not any(self.cases):
+            # Hydra has composed the only point already.
+            assert self.config is not None
+            self.loader.points[next(iter(product))] = self.config
+        return product
 
 
-def _sweep_values(overrides: Sequence[Any]) -> dict[str, list[str]]:
-    """Return the spellings `key=value` that each key takes; a later override replaces a earlier."""
-    for override in overrides:
-        if override.is_discrete_sweep() and not [*override.sweep_string_iterator()]:
-            raise UsageError(_describe_nothing(override))
-    batches = BasicSweeper.split_arguments([*overrides], max_batch_size=None)
-    swept: dict[str, dict[str, None]] = {}
-    for words in batches[0]:
-        for word in words:
-            swept.setdefault(word.partition("=")[0], {})[word] = None
-    return {key: list(words) for key, words in swept.items()}
+def _pending(store: "Store", spec: "Specification", wanted: Seeds) -> Seeds:
+    from ddobench.cli.pending import pending
+
+    return pending(store, spec.place(store), wanted)
 
 
-def _describe_nothing(override: Any) -> str:
-    """Say that a list of values has come out empty, which Hydra takes for nothing said at all."""
-    group = override.key_or_group
-    names = [entry.name for entry in registry.entries(group)]
-    remedy = f"there are {', '.join(names)}" if names else f"write {group}=VALUE or a wider range"
-    return f"{override.input_line} names no {group} at all; {remedy}"
-
-
-def _seeds(typed: list[str], cfg: DictConfig) -> tuple[int, ...]:
+def _seeds(typed: list[str], cfg: DictConfig) -> Seeds:
     if not typed:
-        return parse_seeds(
-            OmegaConf.to_object(cfg.seed) if OmegaConf.is_list(cfg.seed) else cfg.seed
-        )
+        return configured_seeds(cfg)
     return parse_seeds(",".join(word.strip("[]" + QUOTES) for word in typed))
 
 
-def _jobs(points: Sequence[Point], seeds_per_job: int) -> list[list[str]]:
+def _jobs(points: Sequence[Point]) -> list[list[str]]:
     return [
-        [*point.overrides, f"seed='{format_seeds(point.missing[i : i + seeds_per_job])}'"]
+        [*point.overrides, f"seed='{seeds}'"]
         for point in points
-        for i in range(0, len(point.missing), seeds_per_job)
+        for seeds in point.missing.split(point.spec.seeds_per_job)
     ]
 
 

@@ -26,14 +26,15 @@ def job(cfg: Any) -> None:
     """Write the report a configuration asks for and say where it is."""
     from omegaconf import OmegaConf
 
+    from ddobench.cli.settings import read_folder
     from ddobench.progress import reporting_late
     from ddobench.report.output.writer import write_report
 
     plain: Any = OmegaConf.to_container(cfg, resolve=True)
     with reporting_late():
         written = write_report(
-            plain["results_dir"],
-            plain["report_dir"],
+            read_folder(plain["results_dir"]),
+            read_folder(plain["report_dir"], "report_dir"),
             filters=plain["only"],
             remarks=plain["remarks"],
             claims=plain["claims"],

@@ -1,14 +1,17 @@
 """Turns composed configuration into tasks and methods: the one place that instantiates."""
 
+import re
 import sys
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from hydra.errors import InstantiationException
-from hydra.utils import get_class, instantiate
+from hydra.utils import instantiate
 
+from ddobench import registry
 from ddobench.errors import UsageError
 from ddobench.identity import Identity, identify, read_identity
 
@@ -19,6 +22,38 @@ Built = TypeVar("Built")
 
 TARGET = "_target_"  # where the code of a class lives
 CARD = "card"  # label, colour and summary: for people, never part of a result
+_ADDRESS = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")
+
+
+def check_targets(config: Mapping[str, Any], allowed: object) -> None:
+    """Raise if a configuration names code of nobody that is registered; nothing is imported."""
+    packages = [allowed] if isinstance(allowed, str) else allowed
+    if not isinstance(packages, Sequence) or not all(isinstance(name, str) for name in packages):
+        raise UsageError(f"allow_code must be names of packages, as in [a,b], got {allowed!r}")
+    for key, node in _targets(config, ""):
+        target = node[TARGET]
+        if not isinstance(target, str) or not _ADDRESS.fullmatch(target):
+            raise UsageError(
+                f"{key}._target_ must name a class, as in package.module.Class, got {target!r}"
+            )
+        if registry.is_registered(target) or any(
+            f"{target}.".startswith(f"{name}.") for name in packages
+        ):
+            continue
+        raise UsageError(
+            f"{key}._target_ names {target}, which no registered package and no --config-dir "
+            f"brings; if you trust it, add allow_code=[{target.partition('.')[0]}]"
+        )
+
+
+def check_device(device: str) -> None:
+    """Raise if there is no such device here."""
+    import torch
+
+    if device == "cuda" and not torch.cuda.is_available():
+        raise UsageError(
+            "device=cuda needs a GPU that PyTorch can use, and there is none; write device=auto"
+        )
 
 
 def build_task(config: Mapping[str, Any]) -> "Task":
@@ -52,22 +87,34 @@ def name_classes(config: Any, key: str = "") -> Any:
 def _identify(address: str, key: str) -> Identity:
     """Return what a class is called, without importing it if its source tells."""
     imported = address.rpartition(".")[0] in sys.modules
-    known = None if imported else read_identity(address)
+    known = None if imported else _read_identity(address)
     return known or identify(load_class(address, key))
+
+
+def _read_identity(address: str) -> Identity | None:
+    try:
+        return read_identity(address)
+    except (Exception, SystemExit):  # a package around it that fails is named on import
+        return None
 
 
 def load_class(target: str, key: str) -> type:
     """Import the class a configuration names."""
     try:
-        return get_class(target)
-    except Exception as error:
-        raise UsageError(f"{key} names {target}, which cannot be imported: {error}") from error
+        found = resolve_name(target)
+    except (Exception, SystemExit) as error:
+        said = f"{type(error).__name__}: {error}"
+        raise UsageError(f"{key} names {target}, which cannot be imported: {said}") from error
+    if not isinstance(found, type):
+        raise UsageError(f"{key} names {target}, which is no class")
+    return found
 
 
 def _build(config: Mapping[str, Any], key: str, kind: type[Built]) -> Built:
     """Build an object of a kind; nothing is called before every class in it has been checked."""
     if "_target_" not in config:
         raise UsageError(f"{key} must have a _target_, got the keys {', '.join(map(str, config))}")
+    _check_card(config.get(CARD), key)
     bare = {name: value for name, value in config.items() if name != CARD}
     if not issubclass(load_class(config[TARGET], key), kind):
         raise UsageError(f"{key}._target_ must name a {kind.__name__}, got {config[TARGET]}")
@@ -80,6 +127,17 @@ def _build(config: Mapping[str, Any], key: str, kind: type[Built]) -> Built:
         if isinstance(error.__cause__, UsageError):
             raise error.__cause__ from None
         raise
+
+
+def _check_card(card: object, key: str) -> None:
+    """Raise unless a card is words for people, or not there."""
+    if card is None:
+        return
+    if not isinstance(card, Mapping) or not all(isinstance(word, str) for word in card.values()):
+        raise UsageError(
+            f"{key}.{CARD} must hold words, as in {{label: Mine, color: '#332288', "
+            f"summary: what it does}}, got {card!r}"
+        )
 
 
 def _targets(config: Any, key: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -102,10 +160,13 @@ def _check_fields(node: Mapping[str, Any], key: str) -> None:
             f"{key}._target_ must name a dataclass, whose fields are its parameters, "
             f"got {node['_target_']}"
         )
-    hints = get_type_hints(kind)
+    try:
+        hints = get_type_hints(kind)
+    except Exception as error:
+        raise UsageError(f"the types of {node['_target_']} cannot be read: {error}") from error
     known = {field.name: hints[field.name] for field in fields(kind) if field.init}
     for name, value in node.items():
-        if name.startswith("_") and name.endswith("_"):
+        if name == TARGET:
             continue
         if name not in known:
             raise UsageError(

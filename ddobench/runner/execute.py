@@ -17,6 +17,7 @@ from ddobench.judging import Reference
 from ddobench.progress import active, track
 from ddobench.rng import Streams
 from ddobench.runner.diagnostics import describe_excess, diagnose
+from ddobench.runner.failures import locate
 from ddobench.runner.provenance import command_line, describe_machine
 from ddobench.runner.scoring import conclude, score
 from ddobench.runner.spec import Specification
@@ -135,10 +136,13 @@ def _run_batch(
                 spec.title, format_seeds(seeds), reason,
             )  # fmt: skip
             return _run_one_by_one(spec, task, method, seeds, store, place)
-        log.warning("%s seed %s failed: %s", spec.title, format_seeds(seeds), reason)
         for seed in seeds:
             row = {**base, **_finished(), "seed": seed, "status": "failed", "reason": reason}
-            store.write_failure(place, row, traceback.format_exc())
+            file = store.write_failure(place, row, traceback.format_exc())
+            log.warning(
+                "%s seed %d failed: %s, at %s (traceback in %s)",
+                spec.title, seed, reason, locate(error), file,
+            )  # fmt: skip
         return Outcome(failed=len(seeds))
     outcome = Outcome()
     for record in records:

@@ -12,7 +12,14 @@ from omegaconf.errors import OmegaConfBaseException
 
 from ddobench.errors import UsageError, check_one_of, check_whole
 from ddobench.registry import PARTS, line_up, read_choice, usual_choices
-from ddobench.runner.build import CARD, build_method, build_task, name_classes
+from ddobench.runner.build import (
+    CARD,
+    build_method,
+    build_task,
+    check_device,
+    check_targets,
+    name_classes,
+)
 from ddobench.variants import format_variant
 
 if TYPE_CHECKING:
@@ -67,6 +74,7 @@ class Specification:
 
     def build(self) -> "tuple[Task, Method]":
         """Build the task and the method, or raise a UsageError that says what is wrong."""
+        check_device(self.device)
         return build_task(self.config["task"]), self.build_method()
 
     def build_method(self) -> "Method":
@@ -81,6 +89,7 @@ def specify(cfg: DictConfig, choices: Mapping[str, Any]) -> Specification:
     check_whole("n", cfg.n, 2)
     check_whole("seeds_per_job", cfg.seeds_per_job, 1)
     config = {key: _resolve(cfg, key) for key in ("task", "method", "budget")}
+    check_targets(config, cfg.allow_code)
     for key in ("designs", "top"):
         check_whole(f"budget.{key}", config["budget"].get(key), 1)
     task, method = str(choices["task"]), str(choices["method"])

@@ -10,6 +10,7 @@ import glob
 import json
 import logging
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -64,6 +65,15 @@ class Place:
     def error(self, seed: int) -> Path:
         """Return the file that a failed run leaves."""
         return self.folder / f"seed-{seed:05d}{_ERROR}"
+
+    def seeds(self) -> list[int]:
+        """Return the seeds that have a file, sound or not."""
+        try:
+            names = [entry.name for entry in os.scandir(self.folder)]
+        except OSError:  # there is none, or `Store.missing` says what is wrong with it
+            return []
+        found = (re.fullmatch(rf"seed-(\d+){re.escape(_RESULT)}", name) for name in names)
+        return [int(match[1]) for match in found if match]
 
 
 class Store:

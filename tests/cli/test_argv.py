@@ -1,6 +1,9 @@
 """Promises of the rewritten command line."""
 
 import pytest
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ddobench.cli.argv import (
     CONFIG_DIR,
@@ -84,7 +87,9 @@ def test_an_unknown_option_is_named() -> None:
         ("seed='0-4'", "seed='0-4'"),
         ('seed="0-4"', "seed='0-4'"),
         ("++seed=0-1", "++seed='0-1'"),
-        ("seed=range(0,5)", "seed=range(0,5)"),
+        ("seed=range(0,5)", "seed='0-4'"),
+        ("seed=range(8,8)", "seed=range(8,8)"),
+        ("seed=range(0,9,2)", "seed=range(0,9,2)"),
         ("seed=choice(1,2)", "seed=choice(1,2)"),
         ("seed=[0,1]", "seed=[0,1]"),
     ],
@@ -129,3 +134,65 @@ def test_completion_keeps_the_value_of_an_option() -> None:
 
 def test_completion_leaves_a_line_with_an_unknown_option_as_typed() -> None:
     assert normalise_line("ddobench --wrong d=4 -m met") == "ddobench --wrong d=4 -m met"
+
+
+@pytest.mark.parametrize(
+    ("typed", "sentence"),
+    [
+        (["-m", "--run"], "-m and --run exclude each other; keep one"),
+        (["--cfg", "job", "--info"], "--cfg and --info exclude each other; keep one"),
+        (["-m", "--multirun"], "-m and --multirun are the same option; keep one"),
+        (["-cd", "a", "-cd", "b"], "-cd is given twice; keep one"),
+        (["-m=1"], "-m takes no value, got '1'; write -m alone"),
+        (["--cfg"], "--cfg needs a value; write --cfg job"),
+        (["--cfg", "jobs"], "--cfg takes one of job, hydra, all, got 'jobs'"),
+        (["--info", "x"], "--info takes one of all, config, defaults, defaults-tree, plugins, "),
+        (["--config-dir="], "--config-dir needs a value; write --config-dir FOLDER"),
+        (["--resolve"], "--resolve is for --cfg job; add that"),
+        (["--experimental-rerun", "x"], "there is no option '--experimental-rerun'"),
+        (["--config-path", "x"], "there is no option '--config-path'"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(typed: list[str], sentence: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        normalise(["d=4", *typed])
+    assert str(raised.value).startswith(sentence)
+
+
+@given(st.text(min_size=1).filter(lambda text: text.strip().lower() != "null" and text.strip()))
+def test_hydra_reads_the_name_of_any_folder_as_it_was_typed(folder: str) -> None:
+    if "${" in folder or folder[0] in "'\"":
+        return  # an interpolation, or quoted already
+    (word,) = normalise([f"results_dir={folder}"])
+    assert OverridesParser.create().parse_override(word).value() == folder
+
+
+WORDS = st.one_of(
+    st.from_regex(r"[a-z_.]{1,6}=[a-z0-9,]{0,6}", fullmatch=True).filter(
+        lambda word: not word.startswith("seed=")
+    ),
+    st.integers(0, 99).map(lambda seed: f"seed={seed}"),
+)
+FLAGS = st.sampled_from([[], ["-m"], ["--config-dir", "x"], ["-m", "-cd", "y"], ["--cfg", "job"]])
+
+
+@given(st.lists(WORDS, max_size=5), FLAGS, st.integers(0, 5))
+def test_what_is_typed_is_reordered_and_nothing_is_lost(
+    words: list[str], flags: list[str], at: int
+) -> None:
+    typed = [*words[:at], *flags, *words[at:]]
+    ready = normalise(typed)
+    assert ready == [*normalise(words), *flags]
+    assert normalise(ready) == ready
+    assert [word.partition("=")[0] for word in ready[: len(words)]] == [
+        word.partition("=")[0] for word in words
+    ]
+
+
+@given(st.lists(st.text(max_size=8), max_size=5))
+def test_any_words_are_rewritten_or_refused(words: list[str]) -> None:
+    try:
+        ready = normalise(words)
+    except UsageError:
+        return
+    assert len(ready) >= sum(not word.startswith("-") for word in words)

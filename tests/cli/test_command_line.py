@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 
 from ddobench.cli import main as cli
+from ddobench.cli import settings
 from ddobench.store.runs import load
 from tests.support.processes import PATIENCE, Spawn, nursery, wait_until
 
@@ -315,6 +317,205 @@ def test_a_mistake_gets_one_sentence_and_leaves_nothing_behind(
     assert sentence in err
     assert len(err.splitlines()) == 1
     assert not ddobench.results.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["d=5", "d=6"], "d is given twice, d=5 and d=6; keep one"),
+        (["+foo=1"], "there is no key 'foo' to add; the keys are"),
+        (["~d"], "'~d' would leave a key out; give it another value instead"),
+        (["hydra.output_subdir=x"], "hydra.output_subdir is not for the command line"),
+        (["+hydra.callbacks.x._target_=os.getcwd"], "is not for the command line"),
+        (["method={}"], "method takes one name, or several with -m"),
+        (["plan=maybe"], "plan must be true or false, got 'maybe'"),
+        (["many=1"], "many must be true or false, got 1"),
+        (["+method._partial_=true"], "method has no parameter '_partial_'"),
+        (["method.card=hello"], "method.card must hold words, as in {label: Mine"),
+        (["allow_code=3"], "allow_code must be names of packages, as in [a,b], got 3"),
+        (["method._target_=logging.FileHandler"], "if you trust it, add allow_code=[logging]"),
+        (["method._target_=3"], "method._target_ must name a class, as in package.module.Class"),
+        (["seed=0-9999999"], "10000000 runs are more than 10000; plan=true says what they are, "),
+        (["device=cuda"], "device=cuda needs a GPU that PyTorch can use, and there is none"),
+    ],
+)
+@pytest.mark.parametrize("sweep", [False, True])
+def test_what_would_go_wrong_or_elsewhere_is_refused(
+    ddobench: Caller, words: list[str], sentence: str, sweep: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    code, out, err = ddobench("task=rbf", "n=40", *words, *(["-m"] if sweep else []))
+    assert (code, out) == (2, "")
+    assert err.startswith("ddobench: ")
+    assert sentence in err
+    assert len(err.splitlines()) == 1
+    assert not ddobench.results.exists()
+
+
+@pytest.mark.parametrize("sweep", [False, True])
+def test_the_plan_of_ten_million_runs_is_told_at_once(ddobench: Caller, sweep: bool) -> None:
+    ddobench("method=naive", "seed=3")
+    code, out, err = ddobench(
+        "method=naive", "seed=0-9999999", "plan=true", *(["-m"] if sweep else [])
+    )
+    assert code == 0, err
+    assert "9999999 of 10000000 seeds to run" in out
+
+
+def test_a_plan_of_too_many_points_counts_them(ddobench: Caller) -> None:
+    code, out, err = ddobench("method=naive", "d=range(4,3000)", "plan=true", "-m")
+    assert code == 0, err
+    assert out.startswith("2996 points, each with its seeds: a plan looks at 1000 at most")
+    code, _, err = ddobench("method=naive", "d=range(4,90000)", "-m")
+    assert code == 2
+    assert "89996 runs are more than 10000" in err
+    code, _, err = ddobench("method=naive", "d=shuffle(range(4,900000000))", "-m")
+    assert code == 2
+    assert "more than 100000 values; take fewer" in err
+
+
+def test_many_runs_run_if_asked_for_by_name(
+    ddobench: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settings, "MANY", 2)
+    assert ddobench("method=naive", "-m", "seed=0-2")[0] == 2
+    assert ddobench("method=naive", "-m", "seed=0-2", "many=true")[0] == 0
+    assert ddobench("method=naive", "seed=3-5")[0] == 2
+    assert ddobench("method=naive", "seed=3-5", "many=true")[0] == 0
+    assert ddobench.seeds() == [0, 1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("key", ["plan=true,false", "experiment=regret,signs", "many=true,false"])
+def test_what_holds_for_a_whole_sweep_is_not_swept(ddobench: Caller, key: str) -> None:
+    code, _, err = ddobench("method=naive", "-m", key)
+    assert code == 2
+    assert f"{key.partition('=')[0]} holds for the whole sweep; give it one value" in err
+
+
+@pytest.mark.parametrize("name", ["a b", "5", "1.5", "x=1", "a,b", "[a]", "{a: 1}", "true", "ä'"])
+@pytest.mark.parametrize("sweep", [False, True])
+def test_any_folder_can_be_typed(ddobench: Caller, name: str, sweep: bool) -> None:
+    ddobench.results = ddobench.results / name
+    code, _, err = ddobench("method=naive", *(["-m"] if sweep else []))
+    assert code == 0, err
+    assert ddobench.seeds() == [0]
+
+
+@pytest.mark.parametrize("sweep", [False, True])
+def test_a_folder_below_home_may_be_typed(
+    ddobench: Caller, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sweep: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    ddobench.results = Path("~/runs")
+    code, _, err = ddobench("method=naive", *(["-m"] if sweep else []))
+    assert code == 0, err
+    assert list(load(tmp_path / "home" / "runs")["seed"]) == [0]
+    assert [path.name for path in tmp_path.iterdir()] == ["home"]
+
+
+@pytest.mark.parametrize(
+    ("folder", "sentence"),
+    [
+        ("null", "results_dir must be a folder, got null; write results_dir=FOLDER"),
+        ("", "results_dir must be a folder, got ''; write results_dir=FOLDER"),
+        ("~nobody-here/x", "results_dir must be a folder, got '~nobody-here/x'"),
+        ("/proc/ddobench", "/proc/ddobench cannot be "),
+        ("/dev/null/x", "results_dir must be a folder"),
+        ("x" * 300, "cannot be used: File name too long"),
+    ],
+)
+@pytest.mark.parametrize("sweep", [False, True])
+def test_a_folder_that_cannot_be_gets_one_sentence(
+    ddobench: Caller, folder: str, sentence: str, sweep: bool
+) -> None:
+    ddobench.results = folder  # type: ignore[assignment]
+    code, out, err = ddobench("method=naive", "d=5", "n=20", *(["-m"] if sweep else []))
+    assert (code, out) == (2, "")
+    assert sentence in err
+    assert len(err.splitlines()) == 1
+
+
+def test_code_of_no_registered_package_runs_only_if_it_is_named(
+    ddobench: Caller, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "foreign.py").write_text(f"{PLUGIN}\nprint('imported')\n")
+    monkeypatch.syspath_prepend(site)
+    words = ["method=naive", "method._target_=foreign.Slow"]
+    code, out, err = ddobench(*words)
+    assert code == 2
+    assert "imported" not in out
+    assert "names foreign.Slow, which no registered package and no --config-dir brings" in err
+    code, out, err = ddobench(*words, "allow_code=[foreign]")
+    assert code == 0, err
+    assert "imported" in out
+
+
+BROKEN = {
+    "_target_: [x\n": "mine.yaml, line 2 is no YAML: ",
+    "- 1\n": "method must be a group choice with keys of its own, got [1]",
+    "defaults: 3\n": "this cannot be composed: Invalid defaults list in 'method/mine'",
+    "_target_: slowpoke.Slow\ncard: hello\n": "method.card must hold words, as in {label: Mine",
+    "_target_: slowpoke.Gone\n": "method names slowpoke.Gone, which cannot be imported: ",
+    "_target_: leaves.Mine\n": "which cannot be imported: SystemExit: 0",
+}
+
+
+@pytest.mark.parametrize("text", BROKEN)
+def test_a_broken_file_of_ones_own_is_named_and_the_help_still_helps(
+    ddobench: Caller, plugin: Path, text: str
+) -> None:
+    (plugin / "method" / "mine.yaml").write_text(text)
+    (plugin / "leaves.py").write_text("raise SystemExit(0)\n")
+    code, _, err = ddobench("--config-dir", str(plugin), "method=mine")
+    assert code == 2
+    assert BROKEN[text] in err
+    assert len(err.splitlines()) == 1
+    code, out, _ = ddobench("--config-dir", str(plugin), "--help")
+    assert code == 0
+    assert "\nmine " in out
+    assert ddobench("--config-dir", str(plugin), "method=slow")[0] == 0
+
+
+def test_a_failing_method_is_shown_where_it_fails(ddobench: Caller, plugin: Path) -> None:
+    words = ["--config-dir", str(plugin), "method=slow", "method.fails_on=0"]
+    _, _, err = ddobench(*words)
+    line = 1 + PLUGIN.splitlines().index('            raise RuntimeError("this seed is cursed")')
+    (file,) = ddobench.results.rglob("*.error.json")
+    assert f"this seed is cursed, at {plugin / 'slowpoke.py'}:{line} (traceback in {file})" in err
+
+
+@pytest.mark.slow
+def test_a_killed_worker_ends_a_sweep_with_a_word(
+    spawn: Spawn, plugin: Path, tmp_path: Path
+) -> None:
+    pytest.importorskip("joblib", reason="the joblib extra is not installed")
+    source = PLUGIN.replace('raise RuntimeError("this seed is cursed")', "os.kill(os.getpid(), 9)")
+    (plugin / "slowpoke.py").write_text(f"import os\n{source}")
+    code, out, err = finish(
+        spawn(
+            "--config-dir", str(plugin), "method=slow", "method.fails_on=1", "-m", "seed=0-1",
+            "seeds_per_job=1", "hydra/launcher=joblib", "hydra.launcher.n_jobs=2",
+            f"results_dir={tmp_path / 'runs'}",
+        )
+    )  # fmt: skip
+    assert code == 1, err
+    assert "a worker process was killed, perhaps for want of memory: " in out
+    assert "of 2 runs are stored; the same command continues with the rest" in out
+    assert "Traceback" not in err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("word", ["--help", "--version"])
+def test_a_reader_may_leave_early(spawn: Spawn, word: str) -> None:
+    process = spawn(word)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    assert process.wait(PATIENCE) in (1, 141)  # rich has its own
+    assert process.stderr.read() == ""
 
 
 def test_a_sweep_without_its_flag_is_told_to_add_it(ddobench: Caller) -> None:

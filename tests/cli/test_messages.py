@@ -63,6 +63,33 @@ def test_an_unknown_option_is_answered_with_those_there_are() -> None:
     assert {"fgm", "full_quadratic", "naive"} <= set(options.split(", "))
 
 
+def test_a_name_of_ones_own_is_no_slip_of_the_pen() -> None:
+    sentence = explain(error_of("method=mine"))
+    assert sentence is not None
+    assert "did you mean" not in sentence
+    assert sentence.endswith("; your own come with --config-dir FOLDER")
+
+
+@pytest.mark.parametrize("override", ["d=~/x", "task.noise=a~b", "d=\udcff"])
+def test_what_hydra_cannot_read_is_quoted_without_its_own_words(override: str) -> None:
+    sentence = explain(error_of(override))
+    assert sentence is not None
+    assert "Exception" not in sentence
+    assert "cannot be read as" in sentence
+
+
+def test_an_error_of_a_file_names_it(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="nowhere") as raised:
+        (tmp_path / "nowhere").read_text()
+    sentence = f"{tmp_path}/nowhere cannot be used: No such file or directory"
+    assert explain(raised.value) == sentence
+
+
+def test_a_class_that_breaks_when_it_is_made_is_named() -> None:
+    error = InstantiationException("Error in call to target 'mine.Mine':\nKeyError('x')")
+    assert explain(error) == "mine.Mine cannot be built: KeyError('x')"
+
+
 def test_a_word_without_equals_is_quoted() -> None:
     sentence = explain(error_of("task.signs"))
     assert sentence is not None

@@ -136,12 +136,15 @@ def test_a_task_is_no_method_and_a_method_no_task() -> None:
         build_task({"_target_": target(Climb)})
 
 
-@pytest.mark.parametrize(
-    "name", ["tests.support.fakes.Nothing", "no_such_package.Thing", "tests.support.fakes.target"]
-)
+@pytest.mark.parametrize("name", ["tests.support.fakes.Nothing", "no_such_package.Thing"])
 def test_a_class_that_cannot_be_imported_is_named(name: str) -> None:
     with pytest.raises(UsageError, match=f"^method names {name}, which cannot be imported: "):
         build_method({"_target_": name})
+
+
+def test_a_function_is_no_class() -> None:
+    with pytest.raises(UsageError, match=r"^method names os.system, which is no class$"):
+        build_method({"_target_": "os.system"})
 
 
 def test_a_configuration_without_a_class_is_refused() -> None:

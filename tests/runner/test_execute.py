@@ -1,5 +1,6 @@
 """Promises of the runner, with tasks and methods small enough to see through."""
 
+import inspect
 import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -236,6 +237,7 @@ def test_a_batch_that_breaks_leaves_its_error_and_is_tried_again(
     store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     spec = specify_fake(Breaking)
+    line = inspect.getsourcelines(Breaking.fit)[1] + 3  # the one that raises
     assert execute(spec, [0, 1], store) == Outcome(failed=2)
     runs = load(store.folder)
     assert runs["status"].tolist() == ["failed"] * 2
@@ -244,8 +246,10 @@ def test_a_batch_that_breaks_leaves_its_error_and_is_tried_again(
     assert caplog.messages == [
         "breaking on sum d=3 n=20 seed 0-1 failed together, each is tried alone: "
         "ArithmeticError: no convergence",
-        "breaking on sum d=3 n=20 seed 0 failed: ArithmeticError: no convergence",
-        "breaking on sum d=3 n=20 seed 1 failed: ArithmeticError: no convergence",
+        "breaking on sum d=3 n=20 seed 0 failed: ArithmeticError: no convergence, at "
+        f"{__file__}:{line} (traceback in {spec.place(store).error(0)})",
+        "breaking on sum d=3 n=20 seed 1 failed: ArithmeticError: no convergence, at "
+        f"{__file__}:{line} (traceback in {spec.place(store).error(1)})",
     ]
     monkeypatch.setattr(Breaking, "healed", True)
     assert execute(spec, [0, 1], store) == Outcome(ok=2)
