@@ -21,8 +21,9 @@ from ddobench.store.records import Portrait, Status
 IDENTITY = ("task", "task_variant", "method", "method_variant", "d", "n", "seed", "budget")
 ROW = (*IDENTITY, "digest", "status")  # what every stored row has
 _WHOLE = {"d": (1, 10**9), "n": (1, 10**9), "seed": (0, 10**18 - 1)}  # from, to
-_LONG_TEXTS = ("reason", "command")
-_LONGEST_TEXT, _LONGEST_NAME = 100_000, 2000  # characters
+_LONGEST = 2000  # characters of a text
+_IN_FILE_NAMES = ("task", "method", "budget", "digest")
+_LENGTHS = {"reason": 100_000, "command": 100_000} | dict.fromkeys(_IN_FILE_NAMES, 200)
 _LAST_ITERATION = 10**9
 _LONGEST_JSON = 20_000_000  # bytes
 _DEEPEST = 50  # levels of lists and mappings
@@ -134,7 +135,7 @@ def check_row(row: Any, statuses: Sequence[str] = get_args(Status)) -> None:
     for name, value in row.items():
         if not isinstance(value, str | int | float | None):
             raise ValueError(f"{_quote(name)} must be a text or a number, got {_quote(value)}")
-        longest = _LONGEST_TEXT if name in _LONG_TEXTS else _LONGEST_NAME
+        longest = _LENGTHS.get(name, _LONGEST)
         if isinstance(value, str) and len(value) > longest:
             raise ValueError(f"{_quote(name)} is a text of more than {longest:,} characters")
     if row["status"] not in statuses:
@@ -184,7 +185,7 @@ def check_portrait(found: Any) -> None:
         _check_whole(name, found[name], *limits)
     for name in ("task", "task_variant", "title", "formula", "text"):
         text = found[name]
-        if not isinstance(text, str) or len(text) > _LONGEST_TEXT:
+        if not isinstance(text, str) or len(text) > _LONGEST:
             raise ValueError(f"{name} must be text, got {_quote(text)}")
     designs = len(found["y"]) if isinstance(found["y"], list) else 0
     if not 0 < designs <= _MOST_DESIGNS or not all(map(_is_finite, found["y"])):

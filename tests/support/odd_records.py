@@ -132,6 +132,7 @@ ODD_RECORDS: dict[str, Spoil] = {
     "task is a number": _row(task=3),
     "method is a list": _row(method=["naive"]),
     "budget is a mapping": _row(budget={"top": 1}),
+    "budget is long": _row(budget="x" * 300),
     "variant is long": _row(method_variant="x" * 3000),
     "label is huge": _row(label="x" * 1_000_000),
     "reason is huge": _row(reason="x" * 1_000_000),
