@@ -5,15 +5,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pandas as pd
-from hydra import compose, initialize_config_module
 
-from ddobench.cli import hydra_hooks
-from ddobench.cli.argv import spell
-from ddobench.cli.messages import explain
+from ddobench.cli.composition import specify_points
 from ddobench.errors import UsageError
 from ddobench.progress import reporting
 from ddobench.runner.execute import execute
-from ddobench.runner.spec import Specification, specify
 from ddobench.seeds import parse_seeds
 from ddobench.store.runs import Store, load
 
@@ -31,17 +27,13 @@ def run(
 
     `seed` takes the spellings of the command line ("0-9"), `overrides` any of its `key=value`.
     """
-    hydra_hooks.register()
     _check_overrides(overrides)
     seeds = parse_seeds(seed)
     store = Store(results_dir)
     axes = {"method": method, "task": task, "d": d, "n": n}
     values = [_overrides_for(key, value) for key, value in axes.items()]
-    with initialize_config_module(config_module="ddobench.conf", version_base="1.3"):
-        specs = [
-            _specify([*filter(None, point), *map(spell, overrides)])
-            for point in itertools.product(*values)
-        ]
+    points = [[*filter(None, point), *overrides] for point in itertools.product(*values)]
+    specs = specify_points(points)
     missing = [store.missing(spec.place(store), seeds) for spec in specs]
     for spec, todo in zip(specs, missing, strict=True):
         if todo:
@@ -59,17 +51,6 @@ def _check_overrides(overrides: Sequence[str]) -> None:
     for key in ("seed", "results_dir"):
         if any(word.lstrip("+").startswith(f"{key}=") for word in overrides):
             raise UsageError(f"{key} is an argument of its own; write run({key}=...)")
-
-
-def _specify(overrides: list[str]) -> Specification:
-    try:
-        cfg = compose("run", overrides=overrides, return_hydra_config=True)
-        return specify(cfg, cfg.hydra.runtime.choices)
-    except Exception as error:
-        sentence = explain(error)
-        if sentence is None:
-            raise
-        raise UsageError(sentence) from error
 
 
 def _load(folder: Path) -> pd.DataFrame:
