@@ -67,8 +67,11 @@ def parse_json(text: bytes | str) -> Any:
         _check_depth(found)
     except RecursionError:
         raise ValueError(f"its JSON is nested deeper than {_DEEPEST} levels") from None
-    if re.search(r"\\u[dD][89a-fA-F]", decoded):  # half a character would be no text
-        json.dumps(found, ensure_ascii=False).encode()
+    if re.search(r"\\u[dD][89a-fA-F]", decoded):
+        try:
+            json.dumps(found, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise ValueError("its JSON has half a character, which no text can hold") from None
     return found
 
 

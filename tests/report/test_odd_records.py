@@ -241,6 +241,14 @@ def test_columns_and_texts_of_a_stranger_are_no_trouble_to_a_comparison(
     assert "All 6 runs" in capsys.readouterr().out
 
 
+def test_a_folder_of_nothing_but_odd_records_has_a_page_that_names_them(tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "mine.parquet").write_text("mine")
+    written = write_report(tmp_path / "runs", tmp_path / "report")
+    assert written.message.endswith("1 file could not be used and is named in the page")
+    assert "mine.parquet" in open_page(written.page).text
+
+
 def test_names_that_a_terminal_would_obey_are_spelled_out(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
