@@ -1,6 +1,7 @@
 """What is examined: a task and a method, built afresh whenever a promise needs them."""
 
 from collections.abc import Sequence
+from functools import cached_property
 
 from ddobench.contracts import Dataset, Method, Problem, Task
 from ddobench.runner.build import build_task
@@ -39,6 +40,11 @@ class Subject:
         """Return why the method does not take on the task, None if it does."""
         method = self.method()
         return method.declines(self.visible(method, 0))
+
+    @cached_property
+    def records(self) -> list[Record]:
+        """The records of two seeds, run once."""
+        return self.run(0, 1)
 
     def run(self, *seeds: int) -> list[Record]:
         """Run seeds as the harness does, as many at once as the method wants, without storing."""

@@ -93,12 +93,19 @@ def test_every_promise_is_broken_by_someone() -> None:
         for promise in (*TASK_PROMISES, *METHOD_PROMISES)
         if not promise.says.startswith(tuple(told))
     ]
-    assert spared == ["designs of a wrong shape are refused"]
+    assert spared == [
+        "designs of a wrong shape are refused", "no run is better than the optimum of its task",
+    ]  # fmt: skip
 
 
 def test_designs_of_a_wrong_shape_that_are_valued_are_told() -> None:
     found = broken_promises(subject_of(task=broken.CarelessTask), TASK_PROMISES)
     check_told(found, "designs of a wrong shape", r"designs \(3, 60, 2\) are valued")
+
+
+def test_a_run_that_is_better_than_the_optimum_of_its_task_is_told() -> None:
+    found = broken_promises(subject_of(broken.Leaping), METHOD_PROMISES)
+    check_told(found, "no run is better", r"a regret of -\d")
 
 
 def test_a_refusal_without_a_reason_is_told() -> None:

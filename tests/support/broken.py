@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from ddobench.contracts import Dataset, Description, Method, Proposal, Space
+from ddobench.contracts import Dataset, Description, Proposal, Space
 from ddobench.graphs import Graph
 from ddobench.rng import Streams
 from tests.support.fakes import Climb, Sum, SumProblem
@@ -265,11 +265,6 @@ class Curt(Climb):
 
 
 @dataclass(kw_only=True)
-class Negative(Method):
-    """Proposes what is better than the optimum that its task claims."""
-
-    def fit(self, data: Dataset, rng: Streams) -> None:
-        """Learn nothing."""
-
+class Leaping(Climb):
     def propose(self, starts: Tensor, rng: Streams) -> Iterator[Proposal]:  # noqa: ARG002
-        yield Proposal(torch.cat([torch.full_like(starts[..., :1], 1.0), starts[..., 1:] + 99], 2))
+        yield Proposal(torch.cat([starts[..., :1], starts[..., 1:] + 99], dim=2).float())
