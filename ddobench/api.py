@@ -3,15 +3,11 @@
 import itertools
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from ddobench.errors import UsageError
 from ddobench.store import runs as stored
-
-if TYPE_CHECKING:
-    from ddobench.runner.spec import Specification  # needs Hydra, which `load` can do without
 
 _ARGUMENTS = ("method", "task", "d", "n", "seed", "results_dir", "many")  # of `run`, by name
 _COMMAND_LINE = ("experiment", "plan")  # they say how to sweep, which here is a loop
@@ -34,28 +30,21 @@ def run(
     `seed` takes the spellings of the command line ("0-9"), `keys` any of its keys (`budget="tiny"`,
     `latent=["vae", "pca"]`), `overrides` any of its `key=value`.
     """
-    from hydra import initialize_config_module
-
-    from ddobench.cli import hydra_hooks
-    from ddobench.cli.argv import spell
+    from ddobench.cli.composition import specify_points
     from ddobench.cli.pending import pending
     from ddobench.cli.settings import Settings, read_folder
     from ddobench.progress import reporting
     from ddobench.runner.execute import execute
     from ddobench.seeds import parse_seeds
 
-    hydra_hooks.register()
     _check_overrides([*overrides, *(f"{key}=" for key in keys)])
     seeds = parse_seeds(seed)
     settings = Settings(read_folder(results_dir), plan=False, many=many)
     store = stored.Store(settings.results)
     axes = {"method": method, "task": task, "d": d, "n": n, **keys}
     values = [_overrides_for(key, value) for key, value in axes.items()]
-    with initialize_config_module(config_module="ddobench.conf", version_base="1.3"):
-        specs = [
-            _specify([*map(spell, filter(None, point)), *map(spell, overrides)])
-            for point in itertools.product(*values)
-        ]
+    points = [[*filter(None, point), *overrides] for point in itertools.product(*values)]
+    specs = specify_points(points)
     missing = [pending(store, spec.place(store), seeds) for spec in specs]
     settings.check_number(sum(map(len, missing)))
     for spec, todo in zip(specs, missing, strict=True):
@@ -94,24 +83,6 @@ def _check_overrides(overrides: Sequence[str]) -> None:
             raise UsageError(f"{key} is an argument of its own; write run({key}=...)")
         if key in _COMMAND_LINE:
             raise UsageError(f"{key} is for the command line; write run(method=..., task=...)")
-
-
-def _specify(overrides: list[str]) -> "Specification":
-    from hydra import compose
-
-    from ddobench.cli.messages import explain
-    from ddobench.cli.overrides import check_overrides
-    from ddobench.runner.spec import specify
-
-    check_overrides(overrides, "run")
-    try:
-        cfg = compose("run", overrides=overrides, return_hydra_config=True)
-        return specify(cfg, cfg.hydra.runtime.choices)
-    except Exception as error:
-        sentence = explain(error)
-        if sentence is None:
-            raise
-        raise UsageError(sentence) from error
 
 
 def _load(folder: Path) -> pd.DataFrame:

@@ -127,8 +127,13 @@ def use_config_dir(folder: str) -> None:
     os.environ[_CONFIG_DIR] = str(Path(folder).resolve())
 
 
+def config_dir() -> str | None:
+    """Return the folder of a plug-in that was to be found, if any."""
+    return os.environ.get(_CONFIG_DIR)
+
+
 def _roots() -> Iterator[Traversable]:
-    if folder := os.environ.get(_CONFIG_DIR):
+    if folder := config_dir():
         yield Path(folder)
     yield resources.files("ddobench.conf")
     for package in announced().values():

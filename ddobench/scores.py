@@ -382,6 +382,13 @@ def repeatable_names() -> list[str]:
     return [score.name for score in (*LANDMARKS, *SCORES) if score.stored]
 
 
+def predicted_names() -> list[str]:
+    """Name the curves and the stored numbers that a method predicts, where others are measured."""
+    curves = [curve.name for curve in CURVES if curve.predicted]
+    return curves + [score.name for score in SCORES if isinstance(score.take, Last)
+                     and score.take.curve in curves]  # fmt: skip
+
+
 def unstored_curves() -> dict[str, str]:
     """Return the scores that a report takes from the end of a curve, each with its curve."""
     return {score.name: score.take.curve for score in SCORES if isinstance(score.take, Last)

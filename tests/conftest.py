@@ -44,7 +44,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def restore_log() -> Iterator[None]:
     """Undo what the command line does to our log, so that no test depends on another."""
     log = logging.getLogger("ddobench")
-    before = log.handlers, log.level, log.propagate
+    before = [*log.handlers], log.level, log.propagate
     yield
     log.handlers, log.propagate = before[0], before[2]
     log.setLevel(before[1])

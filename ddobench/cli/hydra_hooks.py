@@ -14,10 +14,15 @@ from ddobench.cli.settings import read_folder
 
 
 class AnnouncedConfigs(SearchPathPlugin):
-    """Adds the configuration packages of installed plug-ins to Hydra's search path."""
+    """Adds the configurations of plug-ins to Hydra's search path."""
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
-        """Append one entry for each announced package."""
+        """Append the folder of `--config-dir` and one entry for each announced package.
+
+        Hydra itself knows the folder on its own command line only, not where Python composes.
+        """
+        if folder := registry.config_dir():
+            search_path.append(provider="config-dir", path=f"file://{folder}")
         for name, package in registry.announced().items():
             search_path.append(provider=name, path=f"pkg://{package}")
 

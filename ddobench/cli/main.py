@@ -39,7 +39,7 @@ def _main() -> None:
         from ddobench.cli.help import print_help
 
         try:
-            _use_plugins(sys.argv[1:])
+            use_plugins(sys.argv[1:])
         except UsageError as error:
             _complain(str(error))
         print_help()
@@ -126,7 +126,7 @@ def _complain(sentence: str) -> NoReturn:
 def _start(job: Callable[[Any], Any], config_name: str, wants_traceback: bool) -> None:
     os.environ["DDOBENCH_COMMAND"] = _typed()
     typed = sys.argv[1:]
-    _use_plugins(typed)
+    use_plugins(typed)
     overrides, _ = split(typed)
     if any(word in COMPLETION for word in typed):
         check_completion(overrides)
@@ -173,7 +173,7 @@ def _typed() -> str:
     return " ".join([program, *map(shlex.quote, sys.argv[1:])])
 
 
-def _use_plugins(arguments: list[str]) -> None:
+def use_plugins(arguments: list[str]) -> None:
     """Let the YAML and the Python files of `--config-dir` be found, in worker processes too."""
     from ddobench import registry
 

@@ -27,6 +27,19 @@ from ddobench.scores import curve_names, stored_names
 from ddobench.store.atomic import write_whole
 from ddobench.store.cache import ArrayCache
 from ddobench.store.records import Portrait, Record
+from ddobench.store.soundness import (
+    IDENTITY,
+    ROW,
+    check_columns,
+    check_curves,
+    check_metadata,
+    check_portrait,
+    check_regular,
+    check_row,
+    parse_json,
+    printable,
+    read_json,
+)
 
 log = logging.getLogger(__name__)
 
@@ -36,9 +49,8 @@ _DETAIL = ("values", "predictions", "designs", "diagnostics")
 _RESULT = ".parquet"
 _ERROR = ".error.json"
 _PORTRAIT = ".portrait.json"
-_IDENTITY = ("task", "task_variant", "method", "method_variant", "d", "n", "seed", "budget")
-_ROW = (*_IDENTITY, "digest", "status")  # what every stored row has
 Result = TypeVar("Result")
+Parts = TypeVar("Parts", bound=tuple[Any, ...])
 
 
 @dataclass(frozen=True)
@@ -49,6 +61,7 @@ class Survey:
     curves: pd.DataFrame  # see `load_curves`
     configs: dict[str, dict[str, Any]]  # resolved, by digest
     provenance: dict[str, dict[str, Any]]  # by the path of a run
+    left_out: dict[str, str]  # why a file could not be used, by its path
 
 
 @dataclass(frozen=True)
@@ -184,56 +197,62 @@ def read_diagnostics(path: str | Path) -> dict[str, Any]:
 def survey(folder: str | Path) -> Survey:
     """Read everything but the designs and their values; unreadable files are named in a warning."""
     root = Path(folder)
+    left_out: dict[Path, str] = {}
+    files = track(_files(root, _RESULT), "reading runs")
     found = [
         (str(path.relative_to(root)), *parts)
-        for path, parts in _read_all(track(_files(root, _RESULT), "reading runs"), _read_parts)
+        for path, parts in _read_runs(files, _read_parts, left_out)
     ]
     return Survey(
-        runs=_runs_frame(root, {path: meta["row"] for path, meta, _ in found}),
+        runs=_runs_frame(root, {path: meta["row"] for path, meta, _ in found}, left_out),
         curves=_curves_frame([(meta["row"], table) for _, meta, table in found if len(table)]),
         configs={meta["row"]["digest"]: meta["config"] for _, meta, _ in found},
         provenance={path: meta["provenance"] for path, meta, _ in found},
+        left_out={printable(str(path.relative_to(root))): left_out[path] for path in left_out},
     )
 
 
 def load(folder: str | Path) -> pd.DataFrame:
     """Return one row per run, failed ones included; unreadable files are named in a warning."""
     root = Path(folder)
-    found = _read_all(_files(root, _RESULT), _read_metadata)
-    return _runs_frame(root, {str(path.relative_to(root)): meta["row"] for path, meta in found})
+    found = _read_runs(_files(root, _RESULT), lambda path: (_read_metadata(path),))
+    return _runs_frame(root, {str(path.relative_to(root)): meta["row"] for path, (meta,) in found})
 
 
 def load_curves(folder: str | Path) -> pd.DataFrame:
     """Return one row per run and recorded iteration."""
-    found = _read_all(_files(Path(folder), _RESULT), _read_parts)
+    found = _read_runs(_files(Path(folder), _RESULT), _read_parts)
     return _curves_frame([(meta["row"], table) for _, (meta, table) in found if len(table)])
 
 
-def _runs_frame(root: Path, finished: dict[str, dict[str, Any]]) -> pd.DataFrame:
+def _runs_frame(
+    root: Path, finished: dict[str, dict[str, Any]], left_out: dict[Path, str] | None = None
+) -> pd.DataFrame:
     """Lay out the rows of finished runs, by path, and those of failed runs never finished since."""
     rows = [{**row, "path": path} for path, row in finished.items()]
     stored = {(row["digest"], row["seed"]) for row in rows}
-    for path, row in _read_all(_files(root, _ERROR), _read_failure):
+    for path, row in _read_all(_files(root, _ERROR), _read_failure, left_out):
         if (row["digest"], row["seed"]) not in stored:
+            stored.add((row["digest"], row["seed"]))
             rows.append({**row, "path": str(path.relative_to(root))})
     frame = pd.DataFrame(rows)
     if frame.empty:
-        frame = pd.DataFrame(columns=[*_ROW, "path"])
-    return _with_columns(frame, stored_names()).sort_values(list(_IDENTITY), ignore_index=True)
+        frame = pd.DataFrame(columns=[*ROW, "path"])
+    return _with_columns(frame, stored_names()).sort_values(list(IDENTITY), ignore_index=True)
 
 
 def _curves_frame(found: Sequence[tuple[dict[str, Any], pa.Table]]) -> pd.DataFrame:
     """Stack the curves of runs, each named by its row."""
     if not found:
-        empty = pd.DataFrame(columns=[*_IDENTITY, "digest", "iteration"])
+        empty = pd.DataFrame(columns=[*IDENTITY, "digest", "iteration"])
         return _with_columns(empty, curve_names())
     rows, tables = zip(*found, strict=True)
     frame = pa.concat_tables(tables, promote_options="permissive").to_pandas()
     frame = _with_columns(frame, curve_names())
     lengths = [len(table) for table in tables]
-    for name in (*_IDENTITY, "digest"):
+    for name in (*IDENTITY, "digest"):
         frame[name] = np.repeat([row[name] for row in rows], lengths)
-    return frame.sort_values([*_IDENTITY, "digest", "iteration"], ignore_index=True)
+    return frame.sort_values([*IDENTITY, "digest", "iteration"], ignore_index=True)
 
 
 def _with_columns(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
@@ -295,51 +314,77 @@ def _matrix(column: Any, shape: list[int] | None) -> Any:
 
 
 def _files(root: Path, ending: str) -> list[Path]:
-    return sorted(
+    """List what is named like a stored file, those nearest to the root first."""
+    found = (
         Path(folder, name)
-        for folder, _, names in os.walk(root)
-        for name in names
+        for folder, folders, names in os.walk(root)
+        for name in (*folders, *names)
         if name.endswith(ending) and not name.startswith(".")
     )
+    return sorted(found, key=lambda path: (len(path.parts), path))
+
+
+def _read_runs(
+    paths: Iterable[Path],
+    read: Callable[[Path], Parts],
+    left_out: dict[Path, str] | None = None,
+) -> Iterator[tuple[Path, Parts]]:
+    """Read finished runs, each once, the metadata first: of copies the first counts."""
+    seen: dict[tuple[str, int], Path] = {}
+    for path, parts in _read_all(paths, read, left_out):
+        row = parts[0]["row"]
+        first = seen.setdefault((row["digest"], row["seed"]), path)
+        if first == path:
+            yield path, parts
+        else:
+            _leave_out(path, f"it holds the same run as {first}", left_out)
 
 
 def _read_all(
-    paths: Iterable[Path], read: Callable[[Path], Result]
+    paths: Iterable[Path],
+    read: Callable[[Path], Result],
+    left_out: dict[Path, str] | None = None,
 ) -> Iterator[tuple[Path, Result]]:
     """Read files in order, without those that cannot be read. Threads only slow small files."""
     for path in paths:
-        found = _guarded(path, read)
+        found = _guarded(path, read, left_out)
         if found is not None:
             yield path, found
 
 
-def _guarded(path: Path, read: Callable[[Path], Result]) -> Result | None:
+def _guarded(
+    path: Path, read: Callable[[Path], Result], left_out: dict[Path, str] | None = None
+) -> Result | None:
     """Read a file, or name it in a warning and return None; nothing is wrong if it went away."""
     try:
+        check_regular(path)
         return read(path)
     except FileNotFoundError:  # a sweep that goes on removes the traces of a failed run
         return None
-    except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        log.warning("%s is not a readable run and is left out: %s", path, reason)
+    except Exception as error:  # a file from a stranger may break a reader in any way
+        reason = printable(str(error).splitlines()[0]) if str(error) else type(error).__name__
+        _leave_out(path, reason, left_out)
         return None
+
+
+def _leave_out(path: Path, reason: str, left_out: dict[Path, str] | None) -> None:
+    log.warning("%s is not a readable run and is left out: %s", printable(str(path)), reason)
+    if left_out is not None:
+        left_out[path] = reason
 
 
 def _metadata(file: pq.ParquetFile) -> dict[str, Any]:
     found = file.metadata.metadata or {}
     if _KEY not in found:
         raise ValueError("no ddobench metadata in it")
-    meta: dict[str, Any] = json.loads(found[_KEY])
-    if meta["schema"] > SCHEMA:
-        raise ValueError(f"written by a newer ddobench (schema {meta['schema']} > {SCHEMA})")
+    meta: dict[str, Any] = parse_json(found[_KEY])
+    check_metadata(meta, SCHEMA)
     return meta
 
 
 def _check_row(path: Path, row: dict[str, Any], ending: str) -> None:
-    """Raise unless a row is complete and stored under its own name."""
-    lacking = [name for name in _ROW if name not in row]
-    if lacking:
-        raise ValueError(f"its row lacks {', '.join(lacking)}")
+    """Raise unless a row can be used and is stored under its own name."""
+    check_row(row, ["failed"] if ending == _ERROR else ["ok", "declined"])
     named = path.name == f"seed-{row['seed']:05d}{ending}"
     if not named or not path.parent.name.endswith(f"-{row['digest']}"):
         raise ValueError("it holds another run than its name says")
@@ -355,26 +400,28 @@ def _read_metadata(path: Path) -> dict[str, Any]:
 def _read_parts(path: Path) -> tuple[dict[str, Any], pa.Table]:
     """Return the metadata of a run and its curves."""
     with pq.ParquetFile(path, pre_buffer=False) as file:  # a few small columns
-        scalar = [name for name in file.schema_arrow.names if name not in _DETAIL]
         meta = _metadata(file)
         _check_row(path, meta["row"], _RESULT)
-        return meta, file.read(columns=scalar, use_threads=False).replace_schema_metadata(None)
+        scalar = check_columns(file.schema_arrow, file.metadata.num_rows, _DETAIL)
+        table = file.read(columns=scalar, use_threads=False).replace_schema_metadata(None)
+    return meta, check_curves(table)
 
 
 def _read_diagnostics(path: Path) -> dict[str, Any]:
     with pq.ParquetFile(path, pre_buffer=False) as file:
         if "diagnostics" not in file.schema_arrow.names:
             return {}
-        told: dict[str, Any] = json.loads(file.read(columns=["diagnostics"])[0][-1].as_py())
+        told: dict[str, Any] = parse_json(file.read(columns=["diagnostics"])[0][-1].as_py())
     return told
 
 
 def _read_failure(path: Path) -> dict[str, Any]:
-    failure: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    row = dict(failure["row"])
+    row: dict[str, Any] = read_json(path)["row"]
     _check_row(path, row, _ERROR)
     return row
 
 
 def _read_portrait(path: Path) -> Portrait:
-    return Portrait(**json.loads(path.read_text(encoding="utf-8")))
+    found = read_json(path)
+    check_portrait(found)
+    return Portrait(**found)

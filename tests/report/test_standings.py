@@ -97,6 +97,12 @@ def test_means_are_over_the_seeds_that_all_methods_have() -> None:
     assert cells[-1][0] == "12, 6 not shared"
 
 
+def test_methods_that_share_no_seed_are_not_compared() -> None:
+    stored = evidence_of([run_row("fgm", seed=0), run_row("naive", seed=1)])
+    assert stored.lineups == []
+    assert stored.standings.empty
+
+
 def test_failed_runs_are_counted() -> None:
     rows = league()
     lost = rows.pop(0)

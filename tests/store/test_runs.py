@@ -227,7 +227,7 @@ DAMAGE = {
         lambda path: change_metadata(path, schema=SCHEMA + 1),
         f"written by a newer ddobench (schema {SCHEMA + 1} > {SCHEMA})",
     ),
-    "without a row": (lambda path: change_metadata(path, row=None), "'row'"),
+    "without a row": (lambda path: change_metadata(path, row=None), "its metadata lacks row"),
     "incomplete row": (
         lambda path: change_metadata(path, row={"seed": 1, "digest": "abc"}),
         "its row lacks task, task_variant, method, method_variant, d, n, budget, status",
@@ -240,7 +240,10 @@ DAMAGE = {
         lambda path: change_metadata(path, row=row_of(1, digest="xyz")),
         "it holds another run than its name says",
     ),
-    "row of another kind": (lambda path: change_metadata(path, row=[1, 2]), "its row lacks"),
+    "row of another kind": (
+        lambda path: change_metadata(path, row=[1, 2]),
+        "its row must be a mapping",
+    ),
 }
 
 

@@ -23,7 +23,7 @@ def place_of(store: Store, row: Row) -> Place:
 
 def store_records(folder: Path, records: Iterable[Record]) -> Path:
     """Store runs; a failed one leaves its error only."""
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     store = Store(folder)
     for record in records:
         _write(store, place_of(store, record.row), record)
@@ -32,7 +32,7 @@ def store_records(folder: Path, records: Iterable[Record]) -> Path:
 
 def store_rows(folder: Path, rows: list[Row]) -> Path:
     """Write rows into a store, with the provenance of a run each."""
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     store = Store(folder)
     curves = {"iteration": np.zeros(1), "value_model": np.zeros(1)}
     for row in rows:

@@ -44,7 +44,9 @@ def read_claims(file: str | Path | None = None) -> list[Claim]:
         raise UsageError(
             f"claims must be a file of claims, got {file} which cannot be read ({error.strerror})"
         ) from None
-    except yaml.YAMLError as error:
+    except RecursionError:
+        raise UsageError(f"claims must be YAML of a few levels, got {file} which is deep") from None
+    except (yaml.YAMLError, ValueError) as error:  # no YAML, no text, no such date
         problem = " ".join(str(error).split())
         raise UsageError(f"claims must be YAML, got {file} which is not: {problem}") from None
     return parse_claims(content)

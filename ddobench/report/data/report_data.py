@@ -1,5 +1,6 @@
 """What a report rests on: the stored runs, made uniform and filtered."""
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -9,7 +10,10 @@ from typing import Any
 import pandas as pd
 
 from ddobench.errors import UsageError
+from ddobench.registry import PARTS
 from ddobench.report.data.commands import portable
+from ddobench.report.data.diagnostics import keep_usable
+from ddobench.report.data.magnitudes import drop_unusable_points, fail_unusable_runs
 from ddobench.report.tables.columns import CELL, SERIES
 from ddobench.report.tables.comparisons import comparison_table
 from ddobench.report.tables.lineups import Lineup, find_lineups
@@ -17,10 +21,12 @@ from ddobench.report.tables.pairs import pair_table
 from ddobench.report.tables.scores import score_table
 from ddobench.report.tables.standings import standing_table
 from ddobench.report.tables.styles import Key, Style, assign_styles
-from ddobench.scores import curve_names, stored_names
+from ddobench.scores import HEADLINE, curve_names, stored_names
 from ddobench.seeds import parse_seeds
 from ddobench.store import runs as store
 from ddobench.store.records import Portrait
+
+log = logging.getLogger(__name__)
 
 FILTERS = ("task", "method", "d", "n", "seed", "budget")
 
@@ -43,10 +49,20 @@ class ReportData:
     configs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by digest
     provenance: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by path
     folder: Path | None = None  # where the paths of the runs start
+    left_out: Mapping[str, str] = field(default_factory=dict)  # reasons, by the path of a file
+    named: set[str] = field(default_factory=set)  # paths of runs with odd diagnostics, told of once
 
     def diagnostics(self, path: str) -> dict[str, Any]:
         """Read what a method and the harness had to tell of one run; costs a look at its file."""
-        return {} if self.folder is None else store.read_diagnostics(self.folder / path)
+        if self.folder is None:
+            return {}
+        usable, odd = keep_usable(store.read_diagnostics(self.folder / path))
+        if odd and path not in self.named:
+            self.named.add(path)
+            log.warning(
+                "%s tells %s in a way that is not usable and is left out", path, ", ".join(odd)
+            )
+        return usable
 
     @cached_property
     def scores(self) -> pd.DataFrame:
@@ -84,7 +100,11 @@ class ReportData:
         found = store.survey(folder)
         report_data = cls.of(found.runs, filters, store.load_portraits(folder), found.curves)
         return replace(
-            report_data, configs=found.configs, provenance=found.provenance, folder=folder
+            report_data,
+            configs=found.configs,
+            provenance=found.provenance,
+            folder=folder,
+            left_out=found.left_out,
         )
 
     @classmethod
@@ -96,7 +116,8 @@ class ReportData:
         curves: pd.DataFrame | None = None,
     ) -> "ReportData":
         """Take the stored runs that pass the filters, with their curves and portraits."""
-        runs = filter_runs(_keep_configurations_apart(make_uniform(stored)), filters or {})
+        uniform = make_uniform(stored, curves)
+        runs = filter_runs(_keep_configurations_apart(uniform), filters or {})
         runs = runs.sort_values([*CELL, *SERIES, "seed"], ignore_index=True)
         shown = set(runs[["task", "task_variant", "d", "n"]].itertuples(index=False, name=None))
         kept = [p for p in portraits if (p.task, p.task_variant, p.d, p.n) in shown]
@@ -104,17 +125,19 @@ class ReportData:
 
 
 def _curves_of(runs: pd.DataFrame, stored: pd.DataFrame | None) -> pd.DataFrame:
-    """Return the curves of the finished runs, under the names that the runs have here."""
-    finished = runs.loc[runs["status"] == "ok", [*CELL, *SERIES, "digest", "seed"]]
+    """Return the curves of the runs with a score, under the names that the runs have here."""
+    scored = (runs["status"] == "ok") & runs[HEADLINE.name].notna()
+    finished = runs.loc[scored, [*CELL, *SERIES, "digest", "seed"]]
     if stored is None:
         return pd.DataFrame(columns=[*finished, "iteration", *curve_names()])
     points = stored.reindex(columns=["digest", "seed", "iteration", *curve_names()])
-    return finished.merge(points, on=["digest", "seed"])
+    return finished.merge(drop_unusable_points(points), on=["digest", "seed"])
 
 
-def make_uniform(stored: pd.DataFrame) -> pd.DataFrame:
-    """Give every promised column its type; what an older record lacks is empty or NaN."""
-    runs = stored.copy()
+def make_uniform(stored: pd.DataFrame, curves: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Keep the columns we know, each in its type; what an older record lacks is empty or NaN."""
+    known = {*_WORDS, *stored_names(), *_WHOLES, *PARTS, "path"}
+    runs = stored[[name for name in stored if name in known]].copy()
     for column in _WORDS:
         words = runs[column] if column in runs else pd.Series("", index=runs.index, dtype=object)
         runs[column] = words.astype(object).where(words.notna(), "").astype(str)
@@ -125,7 +148,7 @@ def make_uniform(stored: pd.DataFrame) -> pd.DataFrame:
     for column in _WHOLES:
         wholes = runs[column] if column in runs else pd.Series(0, index=runs.index)
         runs[column] = pd.to_numeric(wholes).astype(int)
-    return runs
+    return fail_unusable_runs(runs, curves)
 
 
 def _keep_configurations_apart(runs: pd.DataFrame) -> pd.DataFrame:

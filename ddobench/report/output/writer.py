@@ -91,6 +91,8 @@ def write_report(
         write_whole(path, content)
     files = (*contents, clear_stale(target, contents))
     message = f"{_from_here(target / 'index.html')}: {_summary(stored, figures)}"
+    if stored.left_out:
+        message += f"\n{_name_left_out(stored.left_out)}"
     return Written(target / "index.html", files, message)
 
 
@@ -103,6 +105,11 @@ def _summary(stored: ReportData, figures: Sequence[Figure]) -> str:
         return f"none of the {total} stored runs passes the filters"
     some = f"{runs} runs" if runs == total else f"{runs} of {total} runs"
     return f"{some}, {len(figures)} figure{'' if len(figures) == 1 else 's'}"
+
+
+def _name_left_out(left_out: Mapping[str, str]) -> str:
+    some = "1 file" if len(left_out) == 1 else f"{len(left_out)} files"
+    return f"{some} could not be used and {'is' if len(left_out) == 1 else 'are'} named in the page"
 
 
 def _report_command(

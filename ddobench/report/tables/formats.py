@@ -13,6 +13,7 @@ MINUS = "\u2212"
 DASH = "\u2013"
 _EXACT = 1e-9  # what is smaller in absolute value is printed as 0
 _MANY = 40  # entries of a list before it is cut short
+_FORMULA = ("=", "+", "-", "@", "\t", "\n")  # how a cell begins that is computed
 
 
 def problem_table(runs: pd.DataFrame) -> pd.DataFrame:
@@ -23,8 +24,30 @@ def problem_table(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def to_csv(table: pd.DataFrame) -> str:
-    """Spell a table with every digit."""
-    return str(table.to_csv(index=False, lineterminator="\n"))
+    """Spell a table with every digit, and with no text that a spreadsheet would compute."""
+    words = table.select_dtypes(exclude="number")
+    safe = table.assign(**{str(name): words[name].map(escape_formula) for name in words})
+    return str(safe.rename(columns=escape_formula).to_csv(index=False, lineterminator="\n"))
+
+
+def escape_formula(cell: Any) -> Any:
+    """Put an apostrophe before a text that a spreadsheet takes for a formula; numbers are none.
+
+    Lines end in one way, which is quoted: Python before 3.13 leaves a lone carriage return bare,
+    and what follows would be a cell of its own.
+    """
+    if not isinstance(cell, str):
+        return cell
+    text = cell.replace("\r\n", "\n").replace("\r", "\n")
+    return f"'{text}" if text.startswith(_FORMULA) and not _is_numeric(text) else text
+
+
+def _is_numeric(text: str) -> bool:
+    """Tell whether a text is a number or a row of them, such as -1.5 or -1.5 2.0."""
+    try:
+        return bool([float(word) for word in text.split()])
+    except ValueError:
+        return False
 
 
 def score_header() -> list[str]:

@@ -45,7 +45,7 @@ def plainest_variants(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def find_lineups(runs: pd.DataFrame) -> list[Lineup]:
-    """Return the line-ups of two or more methods, the largest first."""
+    """Return the line-ups of two or more methods that share a seed somewhere, the largest first."""
     plain = plainest_variants(runs)
     scored = plain[(plain["status"] == "ok") & plain[SCORE].notna()]
     present = {key: frozenset(cell["method"]) for key, cell in scored.groupby(CELL)}
@@ -55,7 +55,8 @@ def find_lineups(runs: pd.DataFrame) -> list[Lineup]:
         for budget, methods in meetings
         if len(methods) > 1
     ]
-    return sorted(found, key=lambda lineup: (lineup.budget, -len(lineup.methods), lineup.methods))
+    met = [lineup for lineup in found if len(lineup.runs)]
+    return sorted(met, key=lambda lineup: (lineup.budget, -len(lineup.methods), lineup.methods))
 
 
 def _lineup(

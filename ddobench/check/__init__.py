@@ -1,0 +1,1 @@
+"""What tasks and methods promise, each promise once: for authors of plug-ins and for our tests."""

@@ -1,0 +1,246 @@
+"""Records as a stranger might leave them: each a file that is odd in one way, beside good ones."""
+
+import json
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tests.support.synthetic_runs import Row, run_row
+
+SEED = 7  # of every odd record; the good ones beside them have others
+Spoil = Callable[[Path, "Odd"], None]
+_KEY = b"ddobench"
+
+
+class Odd:
+    """The content of a record of a run that exists beside it, before it is written."""
+
+    def __init__(self) -> None:
+        self.row: Row = run_row("naive", 10, SEED)
+        self.meta: dict[str, Any] = {
+            "schema": 2, "row": self.row, "shape": {}, "config": {"method": {"width": 1}},
+            "provenance": {"python": "3.11", "packages": {"torch": "2"}, "revision": "a" * 40},
+        }  # fmt: skip
+        self.curves: Any = {"iteration": [0, 1], "value_model": [50.0, 50.0]}
+
+    def write(self, path: Path, text: str | None = None) -> None:
+        """Write the record under a name."""
+        table = self.curves if isinstance(self.curves, pa.Table) else pa.table(self.curves)
+        content = json.dumps(self.meta) if text is None else text
+        pq.write_table(table.replace_schema_metadata({_KEY: content.encode()}), path)
+
+
+def _row(**changes: Any) -> Spoil:
+    def spoil(path: Path, odd: Odd) -> None:
+        odd.row.update(changes)
+        odd.write(path)
+
+    return spoil
+
+
+def _without(name: str) -> Spoil:
+    def spoil(path: Path, odd: Odd) -> None:
+        (odd.row if name in odd.row else odd.meta).pop(name)
+        odd.write(path)
+
+    return spoil
+
+
+def _meta(**changes: Any) -> Spoil:
+    def spoil(path: Path, odd: Odd) -> None:
+        odd.meta.update(changes)
+        odd.write(path)
+
+    return spoil
+
+
+def _curves(**changes: Any) -> Spoil:
+    def spoil(path: Path, odd: Odd) -> None:
+        odd.curves |= changes
+        odd.write(path)
+
+    return spoil
+
+
+def _text(change: Callable[[str], str]) -> Spoil:
+    return lambda path, odd: odd.write(path, change(json.dumps(odd.meta)))
+
+
+def _two_curves_of_a_name(path: Path, odd: Odd) -> None:
+    numbers = pa.array([0.0])
+    odd.curves = pa.table([numbers] * 3, names=["iteration", "value_model", "value_model"])
+    odd.write(path)
+
+
+def _no_iteration(path: Path, odd: Odd) -> None:
+    odd.curves.pop("iteration")
+    odd.write(path)
+
+
+def _text_file(path: Path, _: Odd) -> None:
+    path.write_text("mine")
+
+
+def _many_rows(path: Path, odd: Odd) -> None:
+    """Write some kilobytes that would be sixteen megabytes once read."""
+    odd.curves = {"iteration": np.zeros(2_000_000)}
+    odd.write(path)
+
+
+def _socket(path: Path, _: Odd) -> None:
+    here = Path.cwd()
+    os.chdir(path.parent)  # the names of sockets are short
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(path.name)
+    os.chdir(here)
+
+
+def _copy(path: Path, _: Odd) -> None:
+    """Put a good run there a second time, in a folder of its own."""
+    good = next(path.parent.glob("seed-00000.parquet"))
+    folder = path.parent / path.parent.name
+    folder.mkdir()
+    (folder / good.name).write_bytes(good.read_bytes())
+
+
+def deep(levels: int) -> Any:
+    """Return lists in lists."""
+    nested: Any = []
+    for _ in range(levels):
+        nested = [nested]
+    return nested
+
+
+HALF = "\ud83d"  # of a character
+DEEP_TEXT = "[" * 200_000 + "]" * 200_000
+
+ODD_RECORDS: dict[str, Spoil] = {
+    "d is null": _row(d=None),
+    "d is text": _row(d="10"),
+    "d is a fraction": _row(d=10.5),
+    "d is true": _row(d=True),
+    "d is 0": _row(d=0),
+    "n has 400 digits": _text(lambda text: text.replace('"n": 100', f'"n": {"9" * 400}')),
+    "n is not a number": _row(n=float("nan")),
+    "task is null": _row(task=None),
+    "task is a number": _row(task=3),
+    "method is a list": _row(method=["naive"]),
+    "budget is a mapping": _row(budget={"top": 1}),
+    "budget is long": _row(budget="x" * 300),
+    "variant is long": _row(method_variant="x" * 3000),
+    "label is huge": _row(label="x" * 1_000_000),
+    "reason is huge": _row(reason="x" * 1_000_000),
+    "status is unknown": _row(status="perfect"),
+    "status is failed": _row(status="failed"),
+    "score is text": _row(final_model="9.5"),
+    "score is true": _row(regret_final=True),
+    "score is a list": _row(regret_final=[1.0]),
+    "unknown column is a list": _row(mine=[1, 2]),
+    "column is half a character": _row(label=HALF),
+    "row without task": _without("task"),
+    "row without digest": _without("digest"),
+    "row without status": _without("status"),
+    "row with 5,000 columns": _row(**{f"c{i}": i for i in range(5000)}),
+    "no provenance": _without("provenance"),
+    "no config": _without("config"),
+    "no schema": _without("schema"),
+    "schema is text": _meta(schema="2"),
+    "provenance is null": _meta(provenance=None),
+    "provenance is text": _meta(provenance="mine"),
+    "packages are a list": _meta(provenance={"packages": ["torch"]}),
+    "revision is a list": _meta(provenance={"revision": ["a"]}),
+    "config is a list": _meta(config=[1]),
+    "method in config is text": _meta(config={"method": "naive"}),
+    "config is deep": _meta(config={"method": {"graph": deep(80)}}),
+    "provenance is deep": _meta(provenance={"packages": {"torch": deep(80)}}),
+    "metadata is very deep": _text(lambda _: DEEP_TEXT),
+    "row is very deep": _text(
+        lambda text: text.replace('"label": "Naive"', f'"label": {DEEP_TEXT}')
+    ),
+    "metadata is a list": _text(lambda _: "[]"),
+    "metadata is no JSON": _text(lambda _: "{"),
+    "metadata has a key twice": _text(lambda text: text.replace("{", '{"schema": 1, ', 1)),
+    "row has a key twice": _text(lambda text: text.replace('"d": 10', '"d": 10, "d": 10')),
+    "curve is text": _curves(value_model=["up", "down"]),
+    "curve is a list": _curves(value_model=[[1.0], [2.0]]),
+    "curve is a date": _curves(value_model=pa.array([1, 2], pa.timestamp("s"))),
+    "two curves of a name": _two_curves_of_a_name,
+    "iteration is text": _curves(iteration=["0", "1"]),
+    "iteration is missing": _no_iteration,
+    "iteration comes twice": _curves(iteration=[1, 1]),
+    "iteration is a fraction": _curves(iteration=[0.0, 0.5]),
+    "iteration is not a number": _curves(iteration=[0.0, float("nan")]),
+    "iteration is infinite": _curves(iteration=[0.0, float("inf")]),
+    "2,000,000 iterations": _many_rows,
+    "copy of a good run": _copy,
+    "text file": _text_file,
+    "empty file": lambda path, _: path.touch(),
+    "other Parquet": lambda path, _: pq.write_table(pa.table({"a": [1]}), path),
+    "folder": lambda path, _: path.mkdir(),
+    "named pipe": lambda path, _: os.mkfifo(path),
+    "socket": _socket,
+    "link to itself": lambda path, _: path.symlink_to(path.name),
+    "link to nothing": lambda path, _: path.symlink_to("nothing"),
+    "link to a device": lambda path, _: path.symlink_to("/dev/zero"),
+}
+
+
+def place_odd(folder: Path, name: str, number: int = 0) -> Path:
+    """Put an odd record beside the good runs of its kind, and return its path."""
+    odd = Odd()
+    odd.row["seed"] = SEED + number
+    place = next(folder.glob(f"*-{odd.row['digest']}"))
+    path = place / f"seed-{odd.row['seed']:05d}.parquet"
+    ODD_RECORDS[name](path, odd)
+    return path
+
+
+def failure_text(**changes: Any) -> str:
+    """Return the content of a file that a failed run leaves, changed."""
+    row = run_row("naive", 10, SEED, status="failed", reason="no") | changes
+    return json.dumps({"row": row, "trace": ""})
+
+
+ODD_FAILURES = {
+    "d is null": failure_text(d=None),
+    "status is ok": failure_text(status="ok"),
+    "status is a list": failure_text(status=[]),
+    "score is text": failure_text(final_model="up"),
+    "row is very deep": failure_text(reason=0).replace('"reason": 0', f'"reason": {DEEP_TEXT}'),
+    "no row": '{"trace": ""}',
+    "row is text": '{"row": "mine"}',
+    "a list": "[1]",
+    "a number": "1",
+    "very deep": DEEP_TEXT,
+    "no JSON": "no",
+}
+
+PORTRAIT: dict[str, Any] = {
+    "task": "quadratic", "task_variant": "", "d": 10, "n": 100, "seed": 0, "title": "t",
+    "formula": "f", "text": "x", "edges": [[0, 1]], "observed": [[0.5, 1.5], [1.0, 2.0]],
+    "hidden": None, "y": [0.0, 1.0],
+}  # fmt: skip
+ODD_PORTRAITS: dict[str, Any] = {
+    "a list": [],
+    "without y": {name: value for name, value in PORTRAIT.items() if name != "y"},
+    "with another key": PORTRAIT | {"mine": 1},
+    "d is null": PORTRAIT | {"d": None},
+    "title is a number": PORTRAIT | {"title": 3},
+    "y is text": PORTRAIT | {"y": "up"},
+    "y is infinite": PORTRAIT | {"y": [0.0, float("inf")]},
+    "y is short": PORTRAIT | {"y": [0.0]},
+    "no designs": PORTRAIT | {"y": [], "observed": []},
+    "designs of different lengths": PORTRAIT | {"observed": [[0.5], [1.0, 2.0]]},
+    "designs are text": PORTRAIT | {"observed": [["a", "b"], ["c", "d"]]},
+    "hidden is text": PORTRAIT | {"hidden": "h"},
+    "edges lead elsewhere": PORTRAIT | {"edges": [[0, 10]]},
+    "edges are negative": PORTRAIT | {"edges": [[-1, 1]]},
+    "edges are triples": PORTRAIT | {"edges": [[0, 1, 2]]},
+    "edges are a number": PORTRAIT | {"edges": 3},
+}

@@ -1,0 +1,211 @@
+"""The promises of SECURITY.md that no other test makes.
+
+Odd records stop nothing and change no number, and names obey no terminal: report/test_odd_records.
+Markup stays text: report/test_report and, in a browser, report/test_page_browser. What a report may
+clear away: report/test_manifest. LaTeX is escaped: report/test_latex.
+"""
+
+import ast
+import base64
+import json
+import pickle
+import re
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ddobench.compare.__main__ import main as compare
+from ddobench.errors import UsageError
+from ddobench.report import write_report
+from ddobench.report.claims.claims import read_claims
+from ddobench.report.data.report_data import ReportData
+from ddobench.report.tables.formats import to_csv
+from ddobench.store.cache import ArrayCache
+from ddobench.store.runs import read_diagnostics
+from tests.support.pages import open_page
+from tests.support.synthetic_runs import run_row, sweep
+from tests.support.synthetic_stores import Fill, store_rows
+from tests.test_layers import ROOT, modules
+
+FORMULAS = ("=1+1", "+1+cmd", "-1+cmd|' /C calc'!A0", "@SUM(A1)", "\t=1", "\r=1", "\r\n=1", "\n=1")
+NETWORK = {"socket", "http", "ftplib", "smtplib", "urllib.request", "requests", "httpx", "aiohttp"}
+OWN_PICKLES = {"ddobench/report/output/painter.py", "ddobench/report/output/rendering.py"}
+
+
+class Trap:
+    """Leaves a file behind when it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+        return Path.touch, (self.path,)
+
+
+def imports(path: Path) -> set[str]:
+    """Return what a module imports, under its full name."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {name.name for name in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found |= {str(node.module), *(f"{node.module}.{name.name}" for name in node.names)}
+    return found
+
+
+def calls(path: Path) -> set[str]:
+    """Return the functions that a module calls, as they are written."""
+    tree = ast.parse(path.read_text())
+    return {ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+
+
+def all_modules() -> list[Path]:
+    """Return every module of the product."""
+    return [path for folder in ("ddobench", "tasks", "baselines") for path in modules(folder)]
+
+
+def test_only_the_processes_that_draw_figures_for_each_other_unpickle() -> None:
+    risky = {"pickle", "cPickle", "dill", "cloudpickle", "marshal", "shelve"}
+    users = {str(path.relative_to(ROOT)) for path in all_modules() if imports(path) & risky}
+    assert users == OWN_PICKLES
+    loaders = {"torch.load", "np.load", "numpy.load"}
+    assert {
+        str(path.relative_to(ROOT)) for path in all_modules() if calls(path) & loaders
+    } == {"ddobench/store/cache.py"}  # fmt: skip
+
+
+def test_no_module_evaluates_text_or_reads_yaml_that_builds_objects() -> None:
+    risky = {"eval", "exec", "yaml.load", "yaml.unsafe_load", "yaml.full_load", "os.system"}
+    assert [path for path in all_modules() if calls(path) & risky] == []
+
+
+def test_no_module_can_open_a_connection() -> None:
+    assert [path for path in all_modules() if imports(path) & NETWORK] == []
+
+
+def test_a_record_that_holds_a_pickle_and_names_a_class_runs_nothing(tmp_path: Path) -> None:
+    sprung = tmp_path / "sprung"
+    folder = store_rows(tmp_path / "runs", sweep(dimensions=[10], seeds=1))
+    bait = pickle.dumps(Trap(sprung))
+    kind = pa.field(
+        "value_model", pa.binary(),
+        metadata={"ARROW:extension:name": "arrow.py_extension_type",
+                  "ARROW:extension:metadata": bait},
+    )  # fmt: skip
+    row = run_row("naive", 10, 1)
+    target = {"_target_": "pathlib.Path.touch", "self": str(sprung)}
+    meta = {"schema": 2, "row": row, "config": {"task": target, "method": target},
+            "provenance": {}, "shape": {}}  # fmt: skip
+    place = next(folder.glob("*-naive-10"))
+    columns: list[tuple[Any, Any]] = [(pa.field("iteration", pa.int64()), pa.array([0]))]
+    for seed, more in enumerate(([(kind, pa.array([bait]))], []), start=1):
+        row["seed"] = seed
+        names, arrays = zip(*columns, *more, strict=True)
+        schema = pa.schema(names, metadata={b"ddobench": json.dumps(meta).encode()})
+        table = pa.Table.from_arrays(arrays, schema=schema)
+        pq.write_table(table, place / f"seed-{seed:05d}.parquet")
+    report = write_report(folder, tmp_path / "report")
+    assert "3 runs" in report.message
+    assert compare([str(folder), str(folder)]) == 0
+    assert read_diagnostics(place / "seed-00002.parquet") == {}
+    assert not sprung.exists()
+
+
+def test_a_pickle_in_the_cache_is_not_opened(tmp_path: Path) -> None:
+    cache = ArrayCache(tmp_path, "task")
+    cache.put("vae", {"width": 1}, 0, {"weights": np.zeros(2)})
+    path = next(tmp_path.rglob("*.npz"))
+    with path.open("wb") as file:
+        np.savez(file, weights=np.array([Trap(tmp_path / "sprung")], dtype=object))
+    assert cache.get("vae", {"width": 1}, 0) is None
+    assert not (tmp_path / "sprung").exists()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "claims: !!python/object/apply:pathlib.Path.touch [sprung]",
+        "claims: !!python/object/new:pathlib.Path [sprung]",
+        "claims: !!python/name:os.system",
+        "[" * 100_000,
+        "claims: 2001-99-99",
+        "claims: \x00",
+    ],
+)
+def test_a_claims_file_builds_no_object(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("claims.yaml").write_text(text)
+    with pytest.raises(UsageError, match=r"claims must be YAML"):
+        read_claims("claims.yaml")
+    assert [path.name for path in tmp_path.iterdir()] == ["claims.yaml"]
+
+
+def test_a_claims_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "claims.yaml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(UsageError, match="claims must be YAML"):
+        read_claims(tmp_path / "claims.yaml")
+
+
+def test_the_policy_of_the_page_allows_its_own_script_and_nothing_else(
+    fill: Fill, tmp_path: Path
+) -> None:
+    written = write_report(fill([run_row()]), tmp_path / "report")
+    text = written.page.read_text(encoding="utf-8")
+    policies = [a["content"] for tag, a in open_page(written.page).tags
+                if tag == "meta" and a.get("http-equiv") == "Content-Security-Policy"]  # fmt: skip
+    script = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)[-1]
+    own = base64.b64encode(sha256(script.encode()).digest()).decode()
+    assert policies == [
+        "default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
+        f"script-src 'sha256-{own}'"
+    ]  # fmt: skip
+    assert text.index("Content-Security-Policy") < text.index("<style")
+
+
+@pytest.mark.slow
+def test_a_text_that_a_spreadsheet_would_compute_is_a_text_in_every_csv(tmp_path: Path) -> None:
+    rows = [
+        run_row(f"m{i}", label=text, method_variant=text, status="declined", reason=f"no{text}")
+        for i, text in enumerate(FORMULAS)
+    ]
+    folder = store_rows(tmp_path / "runs", [*rows, run_row("naive", 10)])
+    written = write_report(folder, tmp_path / "report")
+    tables = [path for path in written.files if path.suffix == ".csv"]
+    assert compare([str(folder), str(folder), "--all", "--output", f"{tmp_path / 'c.csv'}"]) == 0
+    cells = {
+        cell
+        for path in (*tables, tmp_path / "c.csv")
+        for row in pd.read_csv(path, dtype=str, header=None).itertuples(index=False)
+        for cell in row
+        if isinstance(cell, str)
+    }
+    for text in FORMULAS:
+        assert "'" + text.replace("\r\n", "\n").replace("\r", "\n") in cells
+    assert [cell for cell in cells if cell.startswith(tuple("=@\t\r\n"))] == []
+
+
+def test_numbers_in_a_csv_stay_numbers() -> None:
+    table = pd.DataFrame({"a": [-1.5, 2.0], "b": ["-1.5", "+2e3"], "c": ["-1.5 2.0", "-"],
+                          "-d": [None, "-x"]})  # fmt: skip
+    lines = to_csv(table).splitlines()
+    assert lines == ["a,b,c,'-d", "-1.5,-1.5,-1.5 2.0,", "2.0,+2e3,'-,'-x"]
+
+
+def test_paths_inside_a_record_are_ignored(tmp_path: Path) -> None:
+    rows = [run_row(seed=seed, path="/etc/passwd", graph="../../x") for seed in (0, 1)]
+    stored = ReportData.read(store_rows(tmp_path / "runs", rows))
+    assert all((tmp_path / "runs" / path).is_file() for path in stored.runs["path"])
+
+
+def test_the_readme_leads_here() -> None:
+    assert "](SECURITY.md)" in (ROOT / "README.md").read_text()
+    for path in re.findall(r"\]\(([^)]+)\)", (ROOT / "SECURITY.md").read_text()):
+        assert (ROOT / path).exists()
