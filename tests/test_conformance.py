@@ -236,9 +236,9 @@ def test_all_methods_of_a_seed_start_from_the_same_data_and_designs(
     seen: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]] = []
     import ddobench.runner.execute as execution
 
-    def spy(method: Any, starts: torch.Tensor, rng: Any) -> Any:
+    def spy(method: Any, starts: torch.Tensor, *rest: Any) -> Any:
         seen.append((method.seen.x, method.seen.y, starts))
-        return collect(method, starts, rng)
+        return collect(method, starts, *rest)
 
     collect = execution.collect
     monkeypatch.setattr(execution, "collect", spy)

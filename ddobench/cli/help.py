@@ -35,6 +35,7 @@ KEYS = {
     "results_dir": "where runs are stored (results/runs)",
     "device": "auto, cpu or cuda",
     "seeds_per_job": "how many seeds are stacked into one job of a sweep (50)",
+    "timeout": "seconds that one run may take (no limit); a stack of S seeds may take S times that",
     "plan": "true: say what a sweep would run, and stop",
     "task.KEY, method.KEY": "any parameter of the task or the method; --cfg job lists them",
     "latent.KEY, search.KEY": "any parameter of such a part",

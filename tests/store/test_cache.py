@@ -64,7 +64,7 @@ def test_a_file_that_cannot_be_read_is_named_and_as_good_as_none(
         path.write_bytes(damage)
         caplog.clear()
         assert cache.get("vae", KEY, 3) is None
-        assert f"{path} cannot be read and is made anew" in caplog.text
+        assert f"{path} cannot be used and is made anew" in caplog.text
 
 
 def test_nothing_that_needs_pickle_is_kept(tmp_path: Path) -> None:
