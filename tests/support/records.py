@@ -71,10 +71,12 @@ def _arrays(record: Record) -> list[Any]:
 
 
 def flip_bit(path: Path, bit: int) -> None:
-    """Turn one bit of a file."""
-    content = bytearray(path.read_bytes())
-    content[bit // 8] ^= 1 << bit % 8
-    path.write_bytes(content)
+    """Turn one bit of a file in its place, or turn it back."""
+    with path.open("r+b") as file:
+        file.seek(bit // 8)
+        (byte,) = file.read(1)
+        file.seek(bit // 8)
+        file.write(bytes([byte ^ 1 << bit % 8]))
 
 
 def truncate(path: Path) -> None:
