@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -39,9 +40,10 @@ def place(store: Store) -> Place:
 
 
 @pytest.fixture
-def settled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let every file count as written long ago."""
-    monkeypatch.setattr(verified, "SETTLED_NS", -(10**12))
+def settle(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Return a function that lets what was written count as written long ago."""
+    monkeypatch.setattr(verified, "SETTLED_NS", 2 * 10**7)
+    return lambda: time.sleep(0.06)
 
 
 def test_every_flipped_bit_is_noticed_named_and_its_run_is_missing(
@@ -171,12 +173,12 @@ class Opened:
         monkeypatch.setattr(store_module, "open_record", note)
 
 
-@pytest.mark.usefixtures("settled")
 def test_what_was_found_whole_is_not_read_again_until_it_changes(
-    store: Store, place: Place, monkeypatch: pytest.MonkeyPatch
+    store: Store, place: Place, monkeypatch: pytest.MonkeyPatch, settle: Callable[[], None]
 ) -> None:
     for seed in range(3):
         store.write(place, record_of(seed))
+    settle()
     opened = Opened(monkeypatch)
     assert store.missing(place, [0, 1, 2]) == []
     assert len(opened.paths) == 3
@@ -199,12 +201,12 @@ def test_a_file_written_just_now_is_read_again(
     assert len(opened.paths) == 2
 
 
-@pytest.mark.usefixtures("settled")
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"seed-00000.parquet": 3}', "[" * 100_000])
 def test_a_list_of_what_was_verified_that_makes_no_sense_is_no_matter(
-    store: Store, place: Place, text: str
+    store: Store, place: Place, settle: Callable[[], None], text: str
 ) -> None:
     store.write(place, record_of(0))
+    settle()
     store.missing(place, [0])
     (known,) = store.folder.rglob("verified/*.json")
     known.write_text(text)
@@ -214,11 +216,11 @@ def test_a_list_of_what_was_verified_that_makes_no_sense_is_no_matter(
     assert store.missing(place, [0]) == [0]
 
 
-@pytest.mark.usefixtures("settled")
 def test_a_folder_copied_elsewhere_is_verified_anew(
-    store: Store, place: Place, tmp_path: Path
+    store: Store, place: Place, tmp_path: Path, settle: Callable[[], None]
 ) -> None:
     store.write(place, record_of(0))
+    settle()
     store.missing(place, [0])
     shutil.copytree(store.folder, tmp_path / "copy")
     copied = Store(tmp_path / "copy")
