@@ -12,7 +12,7 @@ import pytest
 
 from ddobench.store import checksums, verified
 from ddobench.store import runs as store_module
-from ddobench.store.record_file import SCHEMA, to_bytes
+from ddobench.store.record_file import SCHEMA, open_record, to_bytes
 from ddobench.store.records import Record
 from ddobench.store.runs import Place, Store, load, load_curves, read_diagnostics, read_record
 from tests.support.records import (
@@ -164,7 +164,7 @@ class Opened:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.paths: list[str] = []
-        original = store_module.open_record
+        original = open_record
 
         def note(path: Path) -> object:
             self.paths.append(path.name)
