@@ -1,9 +1,10 @@
 """Whether a sweep that is killed again and again ends with the store of an undisturbed one.
 
-Sweeps of 60 runs (three methods, two of which share their trained latents, 20 seeds) are killed with kill -9 at random
-times and started again. Whenever one is through, and after the last kill, its store is compared
-with an undisturbed one, record by record, and must hold no temporary file; then the next begins
-with an empty folder. Each sweep is a process of its own, forked once everything is imported.
+Sweeps of 60 runs (three methods, two of which share their trained latents, 20 seeds) are killed
+with kill -9 at random times and started again. Whenever one is through, and after the last kill,
+its store is compared with an undisturbed one, record by record, and must hold no temporary file;
+then the next begins with an empty folder. Each sweep is a process of its own, forked once
+everything is imported.
 
 Run: python benchmarks/kills.py [--kills 200] [--seed 0]
 """

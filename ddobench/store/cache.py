@@ -91,8 +91,10 @@ def _unpack(content: bytes, label: dict[str, Any]) -> Arrays:
 def _check_shapes(arrays: Arrays, shapes: Shapes | None) -> None:
     found = {name: array.shape for name, array in arrays.items()}
     for name, shape in (shapes or {}).items():
-        if name not in found or shape not in (None, found[name]):
-            raise ValueError(f"its {name} must have the shape {shape}, got {found.get(name)}")
+        if name not in found:
+            raise ValueError(f"it has no {name}")
+        if shape not in (None, found[name]):
+            raise ValueError(f"its {name} must have the shape {shape}, got {found[name]}")
 
 
 def _sum_up(arrays: Arrays) -> int:
