@@ -34,6 +34,7 @@ SWEEP = [
     "surrogate.training.steps=20",
 ]  # fmt: skip
 RUNS = 60
+ERRORS = "errors.txt"  # what the last sweep had to say
 PARTS = ("values", "predictions", "designs")
 
 
@@ -43,7 +44,7 @@ def start(folder: Path) -> int:
     if child:
         return child
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    os.dup2(os.open(folder.with_name("errors.txt"), os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
+    os.dup2(os.open(folder.with_name(ERRORS), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666), 2)
     sys.argv = ["ddobench", *SWEEP, f"results_dir={folder}"]
     code = 1
     try:
@@ -53,20 +54,25 @@ def start(folder: Path) -> int:
         os._exit(code)
 
 
-def finish(child: int) -> None:
-    """Wait for a sweep, which must succeed."""
-    if os.waitpid(child, 0)[1]:
-        sys.exit("a sweep that was not killed has failed, see its error above")
+def finish(folder: Path) -> None:
+    """Run a sweep to its end."""
+    check(os.waitpid(start(folder), 0)[1], folder)
 
 
-def kill_after(child: int, seconds: float) -> bool:
-    """Kill a sweep after some time; tell whether it was under way still."""
+def check(status: int, folder: Path) -> None:
+    """End with what a sweep had to say if it has failed by itself."""
+    if status:
+        sys.exit(f"a sweep that was not killed has failed: {folder.with_name(ERRORS).read_text()}")
+
+
+def kill_after(seconds: float, folder: Path) -> bool:
+    """Start a sweep and kill it after some time; tell whether it was under way still."""
+    child = start(folder)
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
-            if status:
-                sys.exit("a sweep that was not killed has failed")
+            check(status, folder)
             return False
         time.sleep(0.0005)
     os.kill(child, signal.SIGKILL)
@@ -111,7 +117,7 @@ def count_leftovers(folder: Path) -> int:
 def torture(kills: int, seed: int, work: Path) -> int:
     """Kill sweeps, compare what they leave, say what was found and return the exit code."""
     began = time.monotonic()
-    finish(start(work / "undisturbed"))
+    finish(work / "undisturbed")
     length = time.monotonic() - began
     expected = read_all(work / "undisturbed")
     assert len(expected) == RUNS
@@ -119,14 +125,14 @@ def torture(kills: int, seed: int, work: Path) -> int:
     folder, done, through, caught = work / "killed", 0, 0, 0
     problems: list[str] = []
     while done < kills:
-        if kill_after(start(folder), rng.uniform(0, length / 4)):
+        if kill_after(rng.uniform(0, length / 4), folder):
             done += 1
             caught += count_leftovers(folder)
             continue
         through += 1
         problems += differences(folder, expected)
         shutil.rmtree(folder)
-    finish(start(folder))
+    finish(folder)
     problems += differences(folder, expected)
     print("\n".join(problems), end="\n" if problems else "")
     print(f"{done} kills over {through + 1} sweeps of {RUNS} runs, each {length:.1f} s undisturbed")
