@@ -355,7 +355,7 @@ def _record_one(
     row = {
         "status": "failed" if reason else "ok",
         "reason": reason or "",
-        **scores,
+        **{name: number if np.isfinite(number) else np.nan for name, number in scores.items()},
         "regret_unit": task.regret_unit,
         "iterations": int(curves["iteration"][-1]),
         "designs": truth.shape[1],

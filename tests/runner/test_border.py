@@ -275,6 +275,7 @@ def test_an_infinite_score_is_a_failed_run_with_its_reason(tmp_path: Path) -> No
     assert execute(specify_fake(Boasting), [0, 1], Store(tmp_path)) == Outcome(failed=2)
     runs = load(tmp_path)
     assert runs["reason"].tolist() == ["predicted is inf, and a score must be finite"] * 2
+    assert runs["predicted_final"].isna().all(), "nobody averages an infinite number"
     assert not list(tmp_path.rglob("*.parquet"))
 
 

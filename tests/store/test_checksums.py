@@ -28,18 +28,6 @@ RECORDS, FLIPS = 20, 300
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    """Return a store whose folder does not exist yet."""
-    return Store(tmp_path / "runs")
-
-
-@pytest.fixture
-def place(store: Store) -> Place:
-    """Return the place of the runs of this module."""
-    return store.place("toy", "mine", 3, 10, "abc")
-
-
-@pytest.fixture
 def settle(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Return a function that lets what was written count as written long ago."""
     monkeypatch.setattr(verified, "SETTLED_NS", 2 * 10**7)

@@ -50,18 +50,6 @@ PROMISED_CURVES = [
 ]  # fmt: skip
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    """Return a store whose folder does not exist yet."""
-    return Store(tmp_path / "runs")
-
-
-@pytest.fixture
-def place(store: Store) -> Place:
-    """Return the place of the runs of this module."""
-    return store.place("toy", "mine", 3, 10, "abc")
-
-
 def test_every_part_of_a_run_comes_back_as_it_was(store: Store, place: Place) -> None:
     record = record_of()
     found = read_record(store.write(place, record))
