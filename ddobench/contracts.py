@@ -22,6 +22,8 @@ from ddobench.store.cache import ArrayCache
 
 Privilege = Literal["graph", "hidden"]
 
+LARGEST = torch.finfo(torch.float32).max  # that a value can have, as runs store them in float32
+
 
 @dataclass(frozen=True)
 class Space:
@@ -105,7 +107,16 @@ class Problem(ABC):
         x = x.to(torch.float64)
         inside = self.data.space.contains(x)
         y = self._evaluate(torch.where(inside[..., None], x, torch.ones_like(x)))
-        return torch.where(inside, y, torch.nan)
+        if not isinstance(y, Tensor) or y.shape != inside.shape:
+            got = tuple(y.shape) if isinstance(y, Tensor) else type(y).__name__
+            raise ValueError(f"_evaluate must return (S, K) = {tuple(inside.shape)}, got {got}")
+        values = torch.where(inside, y.to(torch.float64), torch.nan)
+        if (values.abs() > LARGEST).any():
+            raise ValueError(
+                f"values must be finite and at most {LARGEST:.1e}, or NaN for an invalid design, "
+                f"got {float(values[values.abs() > LARGEST][0]):g}"
+            )
+        return values
 
     @abstractmethod
     def _evaluate(self, x: Tensor) -> Tensor:

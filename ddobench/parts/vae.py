@@ -26,7 +26,7 @@ from ddobench.parts.latents import Codes, Latent
 from ddobench.parts.surrogates import thin
 from ddobench.rng import Streams
 from ddobench.seeds import format_seeds
-from ddobench.store.cache import ArrayCache, Arrays
+from ddobench.store.cache import ArrayCache, Arrays, Shapes
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +70,13 @@ class VAE(Latent):
         self._scale = Standardiser.of(data.x)
         self._x = self._scale.apply(data.x).to(device, torch.float32)  # (S, N, d)
         key = {**self._key(), "stream": rng.name}
-        kept = [cache.get("vae", key, seed) for seed in rng.seeds]
+        self._encoder, self._decoder = self._networks(rng, device)
+        shapes: Shapes = {
+            **_shapes(self._encoder, "encoder"),
+            **_shapes(self._decoder, "decoder"),
+            "losses": None,  # training may stop early
+        }
+        kept = [cache.get("vae", key, seed, shapes) for seed in rng.seeds]
         missing = [i for i, arrays in enumerate(kept) if arrays is None]
         if missing:
             streams = Streams([rng.seeds[i] for i in missing], rng.name)
@@ -80,7 +86,6 @@ class VAE(Latent):
                     self._failures[i] = failure
                 else:
                     cache.put("vae", key, rng.seeds[i], arrays)
-        self._encoder, self._decoder = self._networks(rng, device)
         everything = [arrays for arrays in kept if arrays is not None]
         _unpack(self._encoder, "encoder", everything)
         _unpack(self._decoder, "decoder", everything)
@@ -292,6 +297,13 @@ def _pack(network: StackedMLP, name: str, seed: int) -> Arrays:
     return {
         f"{name}{k}": parameter.detach()[seed].cpu().numpy()
         for k, parameter in enumerate(network.parameters())
+    }
+
+
+def _shapes(network: StackedMLP, name: str) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of what `_pack` makes of a seed."""
+    return {
+        f"{name}{k}": tuple(parameter.shape[1:]) for k, parameter in enumerate(network.parameters())
     }
 
 

@@ -10,17 +10,26 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from ddobench.contracts import Dataset, Method, Problem, Task
+from ddobench.errors import StorageError
 from ddobench.judging import Reference
 from ddobench.progress import active, track
 from ddobench.rng import Streams
+from ddobench.runner.border import (
+    check_description,
+    check_measurements,
+    check_problem,
+    find_better_than_optimum,
+)
 from ddobench.runner.diagnostics import describe_excess, diagnose
 from ddobench.runner.failures import locate
 from ddobench.runner.provenance import command_line, describe_machine
-from ddobench.runner.scoring import conclude, score
+from ddobench.runner.scoring import conclude, find_non_finite, score
 from ddobench.runner.spec import Specification
+from ddobench.runner.time_limit import NEVER, Deadline, TimeLimitError, time_limit
 from ddobench.seeds import format_seeds
 from ddobench.store.records import Portrait, Record
 from ddobench.store.runs import Place, Store
@@ -71,6 +80,7 @@ def execute(spec: Specification, seeds: Sequence[int], store: Store) -> Outcome:
             "but these settings run again",
             retired, spec.method, spec.task,
         )  # fmt: skip
+    store.check_room(place)
     task, method = spec.build()
     size = method.seeds_at_once or len(missing)
     total = Outcome()
@@ -89,8 +99,9 @@ def execute(spec: Specification, seeds: Sequence[int], store: Store) -> Outcome:
 def paint(spec: Specification, task: Task, seed: int) -> Portrait:
     """Show what a task looks like at one seed: its graph and some of its designs."""
     problem = task.problem([seed])
+    check_problem(problem, task, 1)
     shown = min(problem.data.n, PORTRAIT_ROWS)
-    description = task.describe()
+    description = check_description(task.describe())
     hidden = problem.hidden
     return Portrait(
         task=spec.task,
@@ -124,39 +135,58 @@ def _run_batch(
 ) -> Outcome:
     base = _base_row(spec)
     try:
-        portrait = store.portrait(spec.task, spec.task_digest)
-        if not portrait.exists():
-            store.write_portrait(portrait, paint(spec, task, seeds[0]))
-        records = run_seeds(spec, task, method, seeds, base)
-    except (Exception, SystemExit) as error:
-        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        with time_limit(spec.timeout, len(seeds)) as deadline:
+            portrait = store.portrait(spec.task, spec.task_digest)
+            if not portrait.exists():
+                store.write_portrait(portrait, paint(spec, task, seeds[0]))
+            records = run_seeds(spec, task, method, seeds, base, deadline)
+    except StorageError:
+        raise  # no failure of this run: no other could be stored either
+    except (Exception, SystemExit, TimeLimitError) as error:
+        reason = _reason(error)
         if len(seeds) > 1:
             log.warning(
                 "%s seed %s failed together, each is tried alone: %s",
                 spec.title, format_seeds(seeds), reason,
             )  # fmt: skip
             return _run_one_by_one(spec, task, method, seeds, store, place)
-        for seed in seeds:
-            row = {**base, **_finished(), "seed": seed, "status": "failed", "reason": reason}
-            file = store.write_failure(place, row, traceback.format_exc())
-            log.warning(
-                "%s seed %d failed: %s, at %s (traceback in %s)",
-                spec.title, seed, reason, locate(error), file,
-            )  # fmt: skip
-        return Outcome(failed=len(seeds))
-    outcome = Outcome()
-    for record in records:
-        record.row.update(_finished())
-        status = record.row["status"]
-        if status == "failed":
-            log.warning(
-                "%s seed %d failed: %s", spec.title, record.row["seed"], record.row["reason"]
-            )
-            store.write_failure(place, record.row, "")
-        else:
+        failed = {"status": "failed", "reason": reason}
+        record = Record({**base, "seed": seeds[0], **failed})
+        return _store_one(spec, record, store, place, error)
+    return sum((_store_one(spec, record, store, place) for record in records), Outcome())
+
+
+def _store_one(
+    spec: Specification,
+    record: Record,
+    store: Store,
+    place: Place,
+    error: BaseException | None = None,
+) -> Outcome:
+    """Store a run, or the error of one that has failed, if only while it was stored."""
+    row = record.row
+    row.update(_finished())
+    if row["status"] != "failed":
+        try:
             store.write(place, record)
-        outcome += Outcome(**{status: 1})
-    return outcome
+        except StorageError:
+            raise
+        except Exception as broken:  # such as diagnostics that contain themselves
+            row |= {"status": "failed", "reason": f"cannot be stored: {_reason(broken)}"}
+            error = broken
+    if row["status"] == "failed":
+        trace = "" if error is None else "".join(traceback.format_exception(error))
+        file = store.write_failure(place, row, trace)
+        where = "" if error is None else f", at {locate(error)} (traceback in {file})"
+        log.warning("%s seed %d failed: %s%s", spec.title, row["seed"], row["reason"], where)
+    return Outcome(**{row["status"]: 1})
+
+
+def _reason(error: BaseException) -> str:
+    """Return the first line of an error, with its kind unless it is one of ours."""
+    if isinstance(error, TimeLimitError):
+        return str(error)
+    return f"{type(error).__name__}: {error}".splitlines()[0]
 
 
 def _run_one_by_one(
@@ -177,10 +207,16 @@ def _run_one_by_one(
 
 
 def run_seeds(
-    spec: Specification, task: Task, method: Method, seeds: Sequence[int], base: Mapping[str, Any]
+    spec: Specification,
+    task: Task,
+    method: Method,
+    seeds: Sequence[int],
+    base: Mapping[str, Any],
+    deadline: Deadline = NEVER,
 ) -> list[Record]:
     """Run one batch of seeds and return their records, in order."""
     problem = task.problem(seeds)
+    check_problem(problem, task, len(seeds))
     references = _references(problem)
     provenance = {
         **describe_machine(),
@@ -208,10 +244,10 @@ def run_seeds(
     began = time.perf_counter()
     method.fit(data, Streams(seeds, "method/fit"))
     fitted = time.perf_counter()
-    trajectory = collect(method, starts, Streams(seeds, "method/propose"))
+    trajectory = collect(method, starts, Streams(seeds, "method/propose"), deadline)
     proposed = time.perf_counter()
     values = [problem.evaluate(designs) for designs in trajectory.designs]
-    measured = [problem.measure(designs) for designs in trajectory.designs]
+    measured = _measure(problem, trajectory)
     evaluated = time.perf_counter()
 
     share = 1 / len(seeds)
@@ -220,7 +256,9 @@ def run_seeds(
         "seconds_propose": (proposed - fitted) * share,
         "seconds_evaluate": (evaluated - proposed) * share,
     }
-    failures = method.failures()
+    visible = problem.evaluate(data.best()[:, None])  # (S, 1)
+    best = torch.cat([visible, *values], dim=1).nan_to_num(-torch.inf).amax(dim=1)  # (S,)
+    failures = {**find_better_than_optimum(problem, best), **method.failures()}
     diagnostics = diagnose(method, problem, problem.evaluate)
     records = []
     for i, seed in enumerate(seeds):
@@ -243,10 +281,19 @@ def run_seeds(
     return records
 
 
-def collect(method: Method, starts: Tensor, rng: Streams) -> Trajectory:
+def _measure(problem: Problem, trajectory: Trajectory) -> list[Mapping[str, Tensor]]:
+    measured: list[Mapping[str, Tensor]] = []
+    for designs in trajectory.designs:
+        first = measured[0] if measured else None
+        measured.append(check_measurements(problem.measure(designs), designs, first))
+    return measured
+
+
+def collect(method: Method, starts: Tensor, rng: Streams, deadline: Deadline = NEVER) -> Trajectory:
     """Copy every proposal as it is made, with the method's own prediction of it."""
     trajectory = Trajectory()
     for proposal in track(method.propose(starts, rng), "iteration"):
+        deadline.check()
         designs = proposal.designs.detach().cpu().clone()
         _check_shape(designs, starts, trajectory)
         predicted = proposal.predicted
@@ -310,10 +357,12 @@ def _record_one(
             for name in measured[0]
         },
     }
+    scores = conclude(curves, reference, task.regret_unit)
+    reason = find_non_finite(curves, scores)
     row = {
-        "status": "ok",
-        "reason": "",
-        **conclude(curves, reference, task.regret_unit),
+        "status": "failed" if reason else "ok",
+        "reason": reason or "",
+        **{name: number if np.isfinite(number) else np.nan for name, number in scores.items()},
         "regret_unit": task.regret_unit,
         "iterations": int(curves["iteration"][-1]),
         "designs": truth.shape[1],
@@ -322,9 +371,14 @@ def _record_one(
         row=row,
         curves=curves,
         values=truth.astype(np.float32),
-        predictions=None if predicted is None else predicted.astype(np.float32),
+        predictions=None if predicted is None else _shorten(predicted),
         designs=trajectory.designs[-1][i].to(torch.float32).numpy(),
     )
+
+
+def _shorten(predicted: NDArray[np.float64]) -> NDArray[np.float32]:
+    with np.errstate(over="ignore"):  # whatever a method predicts
+        return predicted.astype(np.float32)
 
 
 def _references(problem: Problem) -> list[Reference]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ddobench.judging import Ending, Judged, Reference, Values
-from ddobench.scores import compute_curves, compute_scores
+from ddobench.scores import HEADLINE, compute_curves, compute_scores
 
 
 def score(
@@ -26,3 +26,18 @@ def conclude(
     optimum = float(reference.standardise(np.asarray(reference.optimum)))
     scale = reference.sd if regret_unit == "raw" else 1.0
     return compute_scores(Ending(dict(curves), optimum, scale))
+
+
+def find_non_finite(curves: Mapping[str, Values], scores: Mapping[str, float]) -> str | None:
+    """Say which number of a run is none that can be averaged or drawn, if there is one.
+
+    NaN stands for what is not known, which the headline always is.
+    """
+    if np.isnan(scores[HEADLINE.name]):
+        return f"{HEADLINE.name} is nan, and every run must have it"
+    single = {name: np.asarray([number]) for name, number in scores.items()}
+    for name, numbers in {**curves, **single}.items():
+        infinite = numbers[np.isinf(numbers)]
+        if len(infinite):
+            return f"{name} is {infinite[0]}, and a score must be finite"
+    return None

@@ -5,12 +5,13 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from ddobench.errors import UsageError, check_one_of, check_whole
+from ddobench.errors import UsageError, check_finite, check_one_of, check_whole
 from ddobench.registry import PARTS, line_up, read_choice, usual_choices
 from ddobench.runner.build import (
     CARD,
@@ -46,6 +47,7 @@ class Specification:
     digest: str
     task_digest: str  # of the task alone, which methods share
     parts: dict[str, str] = field(default_factory=dict)  # option of each part of the method
+    timeout: float | None = None  # seconds that a run may take
 
     @property
     def title(self) -> str:
@@ -88,8 +90,11 @@ def specify(cfg: DictConfig, choices: Mapping[str, Any]) -> Specification:
     check_whole("d", cfg.d, 1)
     check_whole("n", cfg.n, 2)
     check_whole("seeds_per_job", cfg.seeds_per_job, 1)
+    _check_timeout(cfg.timeout)
     config = {key: _resolve(cfg, key) for key in ("task", "method", "budget")}
     check_targets(config, cfg.allow_code)
+    for key, node in config.items():
+        check_finite(key, node)
     for key in ("designs", "top"):
         check_whole(f"budget.{key}", config["budget"].get(key), 1)
     task, method = str(choices["task"]), str(choices["method"])
@@ -112,7 +117,14 @@ def specify(cfg: DictConfig, choices: Mapping[str, Any]) -> Specification:
         digest=digest({**config, "chosen": {"task": task, "method": method}}),
         task_digest=digest({"task": config["task"]}),
         parts=parts,
+        timeout=cfg.timeout,
     )
+
+
+def _check_timeout(value: object) -> None:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if value is not None and not (number and 0 < value < inf):  # type: ignore[operator]
+        raise UsageError(f"timeout must be a number of seconds above 0, or null, got {value!r}")
 
 
 def digest(config: Mapping[str, Any]) -> str:

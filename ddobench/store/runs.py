@@ -1,11 +1,10 @@
-"""The results folder: one self-describing Parquet file per run, the only module that writes them.
+"""The results folder: one Parquet file per run, see `record_file`; no other module writes them.
 
-A file has one row per recorded iteration. Its scalar columns are the curves; list columns hold the
-values and predictions of every design, and are read only on demand. The flat row of `load`, the
-resolved configuration and the provenance are JSON in the file's metadata. A failed run leaves
-`seed-N.error.json` instead, and counts as missing. A `.portrait.json` shows what a task looks like.
+A failed run leaves `seed-N.error.json` instead, and counts as missing; so does a damaged file. A
+`.portrait.json` shows what a task looks like.
 """
 
+import contextlib
 import glob
 import json
 import logging
@@ -14,38 +13,41 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from ddobench.errors import UsageError
 from ddobench.progress import track
 from ddobench.scores import curve_names, stored_names
-from ddobench.store.atomic import write_whole
+from ddobench.store.atomic import check_room, remove_leftovers, write_whole
 from ddobench.store.cache import ArrayCache
+from ddobench.store.record_file import (
+    DECLARED_NAMES,
+    DETAILS,
+    ITERATION,
+    RecordFile,
+    open_record,
+    to_bytes,
+)
 from ddobench.store.records import Portrait, Record
 from ddobench.store.soundness import (
     IDENTITY,
     ROW,
-    check_columns,
-    check_curves,
-    check_metadata,
+    NewerSchemaError,
     check_portrait,
     check_regular,
     check_row,
-    parse_json,
     printable,
     read_json,
 )
+from ddobench.store.verified import Verified
 
 log = logging.getLogger(__name__)
 
-SCHEMA = 2  # 1: digests named classes by where their code lived
-_KEY = b"ddobench"
-_DETAIL = ("values", "predictions", "designs", "diagnostics")
+_CACHE = ".cache"
 _RESULT = ".parquet"
 _ERROR = ".error.json"
 _PORTRAIT = ".portrait.json"
@@ -94,26 +96,44 @@ class Store:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
+        self._said = False  # that some files have no checksums
 
     def place(self, task: str, method: str, d: int, n: int, digest: str) -> Place:
         """Return the place of a specification."""
         return Place(self.folder / f"{task}-{method}-d{d}-n{n}-{digest}", digest)
 
     def missing(self, place: Place, seeds: Sequence[int]) -> list[int]:
-        """Return the seeds without a sound file; an unsound one is named in a warning."""
+        """Return the seeds without a sound file; an unsound one is named in a warning.
+
+        A file is read whole and compared with its checksums unless it was before and has not
+        changed since. What killed writers left is removed on the way.
+        """
         try:
-            present = {entry.name for entry in os.scandir(place.folder)}
+            present = {entry.name: entry for entry in os.scandir(place.folder)}
         except FileNotFoundError:
             return list(seeds)
-        except NotADirectoryError:
+        except OSError as error:
             raise UsageError(
-                f"results_dir must be a folder, got {self.folder}, which is a file or below one"
+                f"results_dir must be a folder that can be read, got {self.folder} "
+                f"({error.strerror})"
             ) from None
-        return [
+        remove_leftovers(place.folder, present)
+        verified = Verified(self.folder / _CACHE / "verified" / f"{place.folder.name}.json")
+        missing = [
             seed
             for seed in seeds
-            if place.file(seed).name not in present or not self._sound(place, seed)
+            if (entry := present.get(place.file(seed).name)) is None
+            or not self._stored(entry, verified)
         ]
+        verified.save()
+        return missing
+
+    def check_room(self, place: Place) -> None:
+        """Raise unless runs can be stored now; what killed writers left makes room first."""
+        for folder in (self.folder, *(self.folder / _CACHE).glob("*/")):
+            with contextlib.suppress(OSError):
+                remove_leftovers(folder, [path.name for path in folder.iterdir()])
+        check_room(place.folder)
 
     def retired(self, place: Place) -> int:
         """Count the runs of the same task, method and size that an earlier schema has named.
@@ -124,21 +144,22 @@ class Store:
         count = 0
         for folder in self.folder.glob(f"{glob.escape(prefix)}*"):
             files = sorted(folder.glob(f"seed-*{_RESULT}")) if folder != place.folder else []
-            if files and (meta := _guarded(files[0], _read_metadata)) and meta["schema"] < SCHEMA:
+            if (
+                files
+                and (meta := _guarded(files[0], _read_metadata))
+                and (meta["schema"] < DECLARED_NAMES)
+            ):
                 count += len(files)
         return count
 
     def write(self, place: Place, record: Record) -> Path:
-        """Store a finished run, whole or not at all."""
+        """Store a finished run, whole or not at all; a file of a newer version stays as it is."""
         path = place.file(record.row["seed"])
-        table = _to_table(record)
-        # Random floats gain nothing from dictionaries and statistics, which double the time.
-        write_whole(
-            path,
-            lambda temporary: pq.write_table(
-                table, temporary, use_dictionary=False, write_statistics=False
-            ),
-        )
+        content = to_bytes(record)
+        if path.exists() and _is_newer(path):  # since this sweep began
+            log.warning("%s was written by a newer ddobench meanwhile and is left as it is", path)
+        else:
+            write_whole(path, content)
         place.error(record.row["seed"]).unlink(missing_ok=True)
         return path
 
@@ -150,7 +171,7 @@ class Store:
 
     def cache(self, task: str) -> ArrayCache:
         """Return what methods of a task (named by its digest) share between runs."""
-        return ArrayCache(self.folder / ".cache", task)
+        return ArrayCache(self.folder / _CACHE, task)
 
     def portrait(self, task: str, digest: str) -> Path:
         """Return the file that shows what a task looks like, one for each configuration of it."""
@@ -161,32 +182,36 @@ class Store:
         text = json.dumps(asdict(portrait))
         write_whole(path, text)
 
-    def _sound(self, place: Place, seed: int) -> bool:
-        return _guarded(place.file(seed), _read_metadata) is not None
+    def _stored(self, entry: os.DirEntry[str], verified: Verified) -> bool:
+        """Tell whether a file needs no run: it is whole, or not ours to replace."""
+        try:
+            found = entry.stat()
+        except OSError:  # gone since, or a link to nowhere
+            return False
+        if verified.knows(entry.name, found):
+            return True
+        path = Path(entry.path)
+        condition = _guarded(path, _examine)
+        if condition == "whole":
+            verified.add(entry.name, found)
+        elif condition == "unchecked" and not self._said:
+            self._said = True
+            log.warning(
+                "%s and perhaps others have no checksums, which earlier versions did not write; "
+                "they count as stored, but damage in them may go unnoticed", path,
+            )  # fmt: skip
+        return condition is not None
+
+
+def reserved_columns() -> frozenset[str]:
+    """Name the columns of runs and of their curves that have a meaning already."""
+    return frozenset((*ROW, "reason", ITERATION, *DETAILS, *curve_names(), *stored_names()))
 
 
 def read_record(path: str | Path) -> Record:
     """Return one stored run with all its parts."""
-    with pq.ParquetFile(path) as file:
-        meta = _metadata(file)
-        table = file.read()
-    detail = {name: table[name] for name in _DETAIL if name in table.column_names}
-    curves = {
-        name: np.asarray(table[name], dtype=np.float64)
-        for name in table.column_names
-        if name not in _DETAIL
-    }
-    shape = meta["shape"]
-    return Record(
-        row=meta["row"],
-        config=meta["config"],
-        provenance=meta["provenance"],
-        curves=curves,
-        values=_matrix(detail.get("values"), shape.get("values")),
-        predictions=_matrix(detail.get("predictions"), shape.get("predictions")),
-        designs=_matrix(detail.get("designs"), shape.get("designs")),
-        diagnostics=json.loads(detail["diagnostics"][-1].as_py()) if detail else {},
-    )
+    with open_record(Path(path)) as file:
+        return file.read_record()
 
 
 def read_diagnostics(path: str | Path) -> dict[str, Any]:
@@ -244,7 +269,7 @@ def _runs_frame(
 def _curves_frame(found: Sequence[tuple[dict[str, Any], pa.Table]]) -> pd.DataFrame:
     """Stack the curves of runs, each named by its row."""
     if not found:
-        empty = pd.DataFrame(columns=[*IDENTITY, "digest", "iteration"])
+        empty = pd.DataFrame(columns=[*IDENTITY, "digest", ITERATION])
         return _with_columns(empty, curve_names())
     rows, tables = zip(*found, strict=True)
     frame = pa.concat_tables(tables, promote_options="permissive").to_pandas()
@@ -252,7 +277,7 @@ def _curves_frame(found: Sequence[tuple[dict[str, Any], pa.Table]]) -> pd.DataFr
     lengths = [len(table) for table in tables]
     for name in (*IDENTITY, "digest"):
         frame[name] = np.repeat([row[name] for row in rows], lengths)
-    return frame.sort_values([*IDENTITY, "digest", "iteration"], ignore_index=True)
+    return frame.sort_values([*IDENTITY, "digest", ITERATION], ignore_index=True)
 
 
 def _with_columns(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
@@ -263,54 +288,6 @@ def _with_columns(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
 def load_portraits(folder: str | Path) -> list[Portrait]:
     """Return the portraits of all tasks that have runs in a folder."""
     return [found for _, found in _read_all(_files(Path(folder), _PORTRAIT), _read_portrait)]
-
-
-def _to_table(record: Record) -> pa.Table:
-    """Lay a record out as a Parquet table."""
-    columns: dict[str, Any] = {name: pa.array(curve) for name, curve in record.curves.items()}
-    length = len(next(iter(record.curves.values()), ()))
-    shape: dict[str, list[int]] = {}
-    for name in ("values", "predictions"):
-        matrix = getattr(record, name)
-        if matrix is not None:
-            columns[name] = _lists(matrix)
-            shape[name] = list(matrix.shape)
-    if length:
-        if record.designs is not None:
-            columns["designs"] = pa.array(
-                [None] * (length - 1) + [record.designs.ravel()], pa.list_(pa.float32())
-            )
-            shape["designs"] = list(record.designs.shape)
-        columns["diagnostics"] = pa.array(
-            [None] * (length - 1) + [json.dumps(record.diagnostics, default=_plain)], pa.string()
-        )
-    meta = {
-        "schema": SCHEMA,
-        "row": record.row,
-        "config": record.config,
-        "provenance": record.provenance,
-        "shape": shape,
-    }
-    table = pa.table(columns)
-    return table.replace_schema_metadata({_KEY: json.dumps(meta, default=_plain)})
-
-
-def _plain(value: Any) -> Any:
-    """Let JSON hold NumPy and torch numbers and arrays."""
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    return str(value)
-
-
-def _lists(matrix: np.ndarray[Any, np.dtype[np.float32]]) -> Any:
-    return pa.FixedSizeListArray.from_arrays(pa.array(matrix.ravel()), matrix.shape[1])
-
-
-def _matrix(column: Any, shape: list[int] | None) -> Any:
-    if column is None or shape is None:
-        return None
-    flat = np.concatenate([chunk.drop_null().flatten().to_numpy() for chunk in column.chunks])
-    return flat.reshape(shape)
 
 
 def _files(root: Path, ending: str) -> list[Path]:
@@ -373,13 +350,28 @@ def _leave_out(path: Path, reason: str, left_out: dict[Path, str] | None) -> Non
         left_out[path] = reason
 
 
-def _metadata(file: pq.ParquetFile) -> dict[str, Any]:
-    found = file.metadata.metadata or {}
-    if _KEY not in found:
-        raise ValueError("no ddobench metadata in it")
-    meta: dict[str, Any] = parse_json(found[_KEY])
-    check_metadata(meta, SCHEMA)
-    return meta
+def _examine(path: Path) -> Literal["whole", "unchecked", "newer"]:
+    """Read all of a file and say what it is, or raise if it is no sound run."""
+    try:
+        with _open(path) as file:
+            file.check()
+            return "unchecked" if file.sums is None else "whole"
+    except NewerSchemaError as error:
+        log.warning(
+            "%s was %s; it is left as it is and counts as stored: update ddobench, or choose "
+            "another results_dir", path, error,
+        )  # fmt: skip
+        return "newer"
+
+
+def _is_newer(path: Path) -> bool:
+    try:
+        with open_record(path):
+            return False
+    except NewerSchemaError:
+        return True
+    except Exception:  # of no version at all
+        return False
 
 
 def _check_row(path: Path, row: dict[str, Any], ending: str) -> None:
@@ -390,29 +382,28 @@ def _check_row(path: Path, row: dict[str, Any], ending: str) -> None:
         raise ValueError("it holds another run than its name says")
 
 
+@contextlib.contextmanager
+def _open(path: Path) -> Iterator[RecordFile]:
+    """Open a run that is complete and stored under its own name."""
+    with open_record(path) as file:
+        _check_row(path, file.meta["row"], _RESULT)
+        yield file
+
+
 def _read_metadata(path: Path) -> dict[str, Any]:
-    with pq.ParquetFile(path) as file:
-        meta = _metadata(file)
-    _check_row(path, meta["row"], _RESULT)
-    return meta
+    with _open(path) as file:
+        return file.meta
 
 
 def _read_parts(path: Path) -> tuple[dict[str, Any], pa.Table]:
     """Return the metadata of a run and its curves."""
-    with pq.ParquetFile(path, pre_buffer=False) as file:  # a few small columns
-        meta = _metadata(file)
-        _check_row(path, meta["row"], _RESULT)
-        scalar = check_columns(file.schema_arrow, file.metadata.num_rows, _DETAIL)
-        table = file.read(columns=scalar, use_threads=False).replace_schema_metadata(None)
-    return meta, check_curves(table)
+    with _open(path) as file:
+        return file.meta, file.read_curves()
 
 
 def _read_diagnostics(path: Path) -> dict[str, Any]:
-    with pq.ParquetFile(path, pre_buffer=False) as file:
-        if "diagnostics" not in file.schema_arrow.names:
-            return {}
-        told: dict[str, Any] = parse_json(file.read(columns=["diagnostics"])[0][-1].as_py())
-    return told
+    with _open(path) as file:
+        return file.read_diagnostics()
 
 
 def _read_failure(path: Path) -> dict[str, Any]:

@@ -38,6 +38,10 @@ _KINDS = {
 }
 
 
+class NewerSchemaError(ValueError):
+    """A file is of a later version of this program, and not for this one to judge."""
+
+
 def check_regular(path: Path) -> None:
     """Raise unless a path is a plain file: to open a named pipe would wait for its other end."""
     try:
@@ -106,7 +110,7 @@ def check_metadata(meta: Any, newest: int) -> None:
     if not isinstance(schema, int):
         raise ValueError(f"its schema must be a whole number, got {_quote(schema)}")
     if schema > newest:
-        raise ValueError(f"written by a newer ddobench (schema {schema} > {newest})")
+        raise NewerSchemaError(f"written by a newer ddobench (schema {schema} > {newest})")
     for name in ("row", "config", "provenance", "shape"):
         if name not in meta:
             raise ValueError(f"its metadata lacks {name}")

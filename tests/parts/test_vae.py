@@ -1,5 +1,6 @@
 """The stacked VAE: its bound, its health, and the sharing of what was trained."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -168,6 +169,28 @@ def test_only_what_would_be_the_same_is_shared(
     cache = Counting(tmp_path)
     fit(replace(QUICK, **change), (1, 2), cache)  # type: ignore[arg-type]
     assert cache.kept == ([] if shared else [1, 2])
+
+
+def test_what_was_kept_of_another_seed_or_another_network_is_trained_anew(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    expected = results(fit(QUICK, (1, 2)), (1, 2), 2)
+    fit(QUICK, (1, 2), ArrayCache(tmp_path, "task"))
+    first, second = sorted(tmp_path.rglob("*.npz"))
+    shutil.copy(first, second)
+    cache = Counting(tmp_path)
+    found = results(fit(QUICK, (1, 2), cache), (1, 2), 2)
+    assert cache.kept == [2]
+    assert f"{second} cannot be used and is made anew: it is of " in caplog.text
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other)
+
+    key = {**QUICK._key(), "stream": "method/latent"}
+    cache.put("vae", key, 1, {"encoder0": np.zeros((2, 2), dtype=np.float32)})
+    again = Counting(tmp_path)
+    fit(QUICK, (1, 2), again)
+    assert again.kept == [1]
+    assert "its encoder0 must have the shape" in caplog.text
 
 
 def test_a_training_that_diverged_is_reported_and_not_shared(tmp_path: Path) -> None:

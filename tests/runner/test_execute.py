@@ -451,7 +451,7 @@ def test_runs_named_by_an_earlier_schema_are_said_once_to_be_run_again(
 ) -> None:
     now = specify_fake(Climb)
     before = replace(now, digest="0123456789abcdef")
-    monkeypatch.setattr("ddobench.store.runs.SCHEMA", 1)
+    monkeypatch.setattr("ddobench.store.record_file.SCHEMA", 1)
     execute(before, [0, 1], store)
     monkeypatch.undo()
     caplog.clear()

@@ -16,11 +16,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ddobench.errors import UsageError
+from ddobench.errors import StorageError, UsageError
 from ddobench.store import runs as store_module
+from ddobench.store.record_file import SCHEMA
 from ddobench.store.records import Record
 from ddobench.store.runs import (
-    SCHEMA,
     Place,
     Store,
     load,
@@ -28,6 +28,15 @@ from ddobench.store.runs import (
     read_diagnostics,
     read_record,
     survey,
+)
+from tests.support.records import (
+    change_metadata,
+    drop_checksums,
+    empty,
+    failed_row,
+    record_of,
+    row_of,
+    truncate,
 )
 
 PROMISED = [
@@ -39,53 +48,6 @@ PROMISED_CURVES = [
     "task", "method", "d", "n", "seed", "digest", "iteration", "value_model", "value_oracle",
     "survivors", "invalid", "predicted",
 ]  # fmt: skip
-CURVES = ("iteration", "value_model", "value_oracle", "survivors", "invalid", "predicted")
-
-
-def row_of(seed: int = 0, **changes: Any) -> dict[str, Any]:
-    """Return the row of a finished run."""
-    scores = dict.fromkeys(PROMISED[6:15], 0.5)
-    identity = {
-        "task": "toy", "task_variant": "", "method": "mine", "method_variant": "", "d": 3,
-        "n": 10, "seed": seed, "budget": "tiny", "digest": "abc", "status": "ok", "reason": "",
-    }  # fmt: skip
-    return identity | scores | changes
-
-
-def failed_row(seed: int = 0) -> dict[str, Any]:
-    """Return the row of a run that never came to its scores."""
-    row = row_of(seed, status="failed", reason="ValueError: no")
-    return {name: value for name, value in row.items() if name not in PROMISED[6:15]}
-
-
-def record_of(seed: int = 0, length: int = 3, **changes: Any) -> Record:
-    """Return a finished run with every part filled."""
-    rng = np.random.default_rng(seed)
-    values = rng.normal(size=(length, 4)).astype(np.float32)
-    values[0, 0] = np.nan
-    return Record(
-        row=row_of(seed, **changes),
-        config={"task": {"d": 3, "names": ["a", "b"]}, "budget": {"top": 2}},
-        provenance={"python": "3.11", "packages": {"torch": "2"}},
-        curves={name: rng.normal(size=length) for name in CURVES}
-        | {"iteration": np.arange(length, dtype=np.float64)},
-        values=values,
-        predictions=rng.normal(size=(length, 4)).astype(np.float32),
-        designs=rng.normal(size=(4, 3)).astype(np.float32),
-        diagnostics={"losses": [1.0, 0.5], "edges": [[0, 1]], "name": "ä"},
-    )
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    """Return a store whose folder does not exist yet."""
-    return Store(tmp_path / "runs")
-
-
-@pytest.fixture
-def place(store: Store) -> Place:
-    """Return the place of the runs of this module."""
-    return store.place("toy", "mine", 3, 10, "abc")
 
 
 def test_every_part_of_a_run_comes_back_as_it_was(store: Store, place: Place) -> None:
@@ -155,12 +117,14 @@ def test_a_declined_run_is_not_missing(store: Store, place: Place) -> None:
 def test_a_file_appears_whole_or_not_at_all(
     store: Store, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def write_half(_: pa.Table, path: Path, **__: Any) -> None:
-        Path(path).write_bytes(b"PAR1 half of it")
-        raise OSError("disk full")
+    write = os.write
 
-    monkeypatch.setattr(pq, "write_table", write_half)
-    with pytest.raises(OSError, match="disk full"):
+    def write_half(handle: int, data: bytes) -> int:
+        write(handle, data[: len(data) // 2])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "write", write_half)
+    with pytest.raises(StorageError, match=r"seed-00000.parquet cannot be written: No space left"):
         store.write(place, record_of())
     assert list(place.folder.iterdir()) == []
 
@@ -173,8 +137,8 @@ def test_a_write_that_fails_leaves_the_older_file(
     def refuse(*_: object) -> None:
         raise OSError("no rename")
 
-    monkeypatch.setattr(Path, "replace", refuse)
-    with pytest.raises(OSError, match="no rename"):
+    monkeypatch.setattr(os, "replace", refuse)
+    with pytest.raises(StorageError, match="no rename"):
         store.write(place, record_of(final_model=2.0))
     assert [path.name for path in place.folder.iterdir()] == ["seed-00000.parquet"]
     assert read_record(place.file(0)).row["final_model"] == 1.0
@@ -196,37 +160,26 @@ def test_what_a_killed_writer_left_behind_is_no_run(store: Store, place: Place) 
     assert load(store.folder)["seed"].tolist() == [0]
 
 
-def truncate(path: Path) -> None:
-    """Cut a file in half."""
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-
-
-def empty(path: Path) -> None:
-    """Leave nothing of a file."""
-    path.write_bytes(b"")
-
-
 def replace_by_foreign_table(path: Path) -> None:
     """Put a table there that is not ours."""
     pq.write_table(pa.table({"seed": [1]}), path)
 
 
-def change_metadata(path: Path, **changes: Any) -> None:
-    """Rewrite what the file says about itself; None drops a key."""
-    table = pq.read_table(path)
-    meta = json.loads(table.schema.metadata[b"ddobench"]) | changes
-    kept = {name: value for name, value in meta.items() if value is not None}
-    pq.write_table(table.replace_schema_metadata({"ddobench": json.dumps(kept)}), path)
+def replace_by_pipe(path: Path) -> None:
+    """Put something there that waits for a writer once it is opened."""
+    path.unlink()
+    os.mkfifo(path)
 
 
 DAMAGE = {
     "truncated": (truncate, ""),
     "empty": (empty, ""),
     "foreign": (replace_by_foreign_table, "no ddobench metadata in it"),
-    "newer schema": (
-        lambda path: change_metadata(path, schema=SCHEMA + 1),
-        f"written by a newer ddobench (schema {SCHEMA + 1} > {SCHEMA})",
+    "without checksums": (
+        lambda path: drop_checksums(path, SCHEMA),
+        "damaged: its checksums are missing",
     ),
+    "a pipe": (replace_by_pipe, "it is a named pipe, not a file"),
     "without a row": (lambda path: change_metadata(path, row=None), "its metadata lacks row"),
     "incomplete row": (
         lambda path: change_metadata(path, row={"seed": 1, "digest": "abc"}),
@@ -383,7 +336,7 @@ def test_a_missing_folder_holds_no_runs(store: Store) -> None:
 
 def test_a_file_in_place_of_the_folder_is_refused(store: Store, place: Place) -> None:
     store.folder.write_text("not a folder")
-    with pytest.raises(UsageError, match=r"^results_dir must be a folder, got .*runs, which is a"):
+    with pytest.raises(UsageError, match=r"^results_dir must be a folder that can be read, got "):
         store.missing(place, [0])
 
 
@@ -459,13 +412,13 @@ def test_writers_on_two_hosts_with_one_process_id_use_different_names(
     store: Store, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names: list[str] = []
-    write_table = pq.write_table
+    replace = os.replace
 
-    def note(table: pa.Table, path: Path, **options: Any) -> None:
-        names.append(Path(path).name)
-        write_table(table, path, **options)
+    def note(old: Path, new: Path) -> None:
+        names.append(old.name)
+        replace(old, new)
 
-    monkeypatch.setattr(pq, "write_table", note)
+    monkeypatch.setattr(os, "replace", note)
     store.write(place, record_of())
     store.write(place, record_of())
     assert len(set(names)) == 2

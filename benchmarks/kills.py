@@ -1,0 +1,150 @@
+"""Whether a sweep that is killed again and again ends with the store of an undisturbed one.
+
+Sweeps of 60 runs (three methods, two of which share their trained latents, 20 seeds) are killed
+with kill -9 at random times and started again. Whenever one is through, and after the last kill,
+its store is compared with an undisturbed one, record by record, and must hold no temporary file;
+then the next begins with an empty folder. Each sweep is a process of its own, forked once
+everything is imported.
+
+Run: python benchmarks/kills.py [--kills 200] [--seed 0]
+"""
+
+import argparse
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+import ddobench.runner.execute  # noqa: F401 - before the first fork
+from ddobench.cli.main import main
+from ddobench.scores import repeatable_names
+from ddobench.store.records import Record
+from ddobench.store.runs import read_record
+
+SWEEP = [
+    "-m", "method=naive,fgm,vae_ga", "task=chain", "d=5", "n=60", "budget=tiny", "seed=0-19",
+    "seeds_per_job=4", "latent.width=8", "latent.training.steps=20", "surrogate.width=8",
+    "surrogate.training.steps=20",
+]  # fmt: skip
+RUNS = 60
+ERRORS = "errors.txt"  # what the last sweep had to say
+PARTS = ("values", "predictions", "designs")
+
+
+def start(folder: Path) -> int:
+    """Start a sweep and return its process id."""
+    child = os.fork()
+    if child:
+        return child
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    os.dup2(os.open(folder.with_name(ERRORS), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666), 2)
+    sys.argv = ["ddobench", *SWEEP, f"results_dir={folder}"]
+    code = 1
+    try:
+        main()
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def finish(folder: Path) -> None:
+    """Run a sweep to its end."""
+    check(os.waitpid(start(folder), 0)[1], folder)
+
+
+def check(status: int, folder: Path) -> None:
+    """End with what a sweep had to say if it has failed by itself."""
+    if status:
+        sys.exit(f"a sweep that was not killed has failed: {folder.with_name(ERRORS).read_text()}")
+
+
+def kill_after(seconds: float, folder: Path) -> bool:
+    """Start a sweep and kill it after some time; tell whether it was under way still."""
+    child = start(folder)
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            check(status, folder)
+            return False
+        time.sleep(0.0005)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return True
+
+
+def differences(folder: Path, expected: dict[str, Record]) -> Iterator[str]:
+    """Name what a store has otherwise than an undisturbed one."""
+    found = read_all(folder)
+    yield from (f"{name} is missing or too much" for name in sorted(found.keys() ^ expected.keys()))
+    for name in sorted(found.keys() & expected.keys()):
+        if not same(found[name], expected[name]):
+            yield f"{name} differs"
+    yield from (f"{path} is left" for path in folder.rglob("*.tmp"))
+
+
+def read_all(folder: Path) -> dict[str, Record]:
+    """Read every record, by its name."""
+    return {str(path.relative_to(folder)): read_record(path) for path in folder.rglob("*.parquet")}
+
+
+def same(one: Record, other: Record) -> bool:
+    """Tell whether two records are equal to the bit, in all but times."""
+    arrays = [[r.curves[name] for name in sorted(one.curves)] for r in (one, other)]
+    details = [[getattr(r, name) for name in PARTS] for r in (one, other)]
+    scores = [[r.row.get(name, np.nan) for name in repeatable_names()] for r in (one, other)]
+    return one.curves.keys() == other.curves.keys() and all(
+        np.array_equal(a, b, equal_nan=True)
+        for a, b in zip(
+            [*arrays[0], *details[0], scores[0]], [*arrays[1], *details[1], scores[1]], strict=True
+        )
+        if a is not None or b is not None
+    )
+
+
+def count_leftovers(folder: Path) -> int:
+    """Count the files that kills have caught half written."""
+    return sum(1 for _ in folder.rglob("*.tmp"))
+
+
+def torture(kills: int, seed: int, work: Path) -> int:
+    """Kill sweeps, compare what they leave, say what was found and return the exit code."""
+    began = time.monotonic()
+    finish(work / "undisturbed")
+    length = time.monotonic() - began
+    expected = read_all(work / "undisturbed")
+    assert len(expected) == RUNS
+    rng = random.Random(seed)
+    folder, done, through, caught = work / "killed", 0, 0, 0
+    problems: list[str] = []
+    while done < kills:
+        if kill_after(rng.uniform(0, length / 4), folder):
+            done += 1
+            caught += count_leftovers(folder)
+            continue
+        through += 1
+        problems += differences(folder, expected)
+        shutil.rmtree(folder)
+    finish(folder)
+    problems += differences(folder, expected)
+    print("\n".join(problems), end="\n" if problems else "")
+    print(f"{done} kills over {through + 1} sweeps of {RUNS} runs, each {length:.1f} s undisturbed")
+    print(f"temporary files found right after a kill: {caught}")
+    print(f"differences from an undisturbed store after the last rerun of each: {len(problems)}")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as place:
+        sys.exit(torture(options.kills, options.seed, Path(place)))

@@ -1,0 +1,106 @@
+"""What a task hands over, checked where it comes in, so that a mistake is a sentence, not a number.
+
+Methods are checked in the same way as their proposals are collected.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ddobench.contracts import LARGEST, Description, Problem, Task
+from ddobench.store.runs import reserved_columns
+
+SLACK = 1e-6  # of the optimum and the spread of values, for rounding
+
+
+def check_problem(problem: Problem, task: Task, seeds: int) -> None:
+    """Raise unless a task has drawn what it promises."""
+    if not isinstance(problem, Problem):
+        raise ValueError(f"a task must draw a Problem, got {type(problem).__name__}")
+    x, y = problem.data.x, problem.data.y
+    if x.shape[:2] != (seeds, task.n):
+        raise ValueError(
+            f"a task must draw N={task.n} visible rows for each of S={seeds} seeds, "
+            f"got {x.shape[1]} for {x.shape[0]}"
+        )
+    if x.dtype != torch.float64 or y.dtype != torch.float64:
+        raise ValueError(f"visible designs and values must be float64, got {x.dtype}, {y.dtype}")
+    if not problem.data.space.contains(x).all():
+        raise ValueError("every visible design must be a point of the task's space, some are not")
+    if not (y.abs() <= LARGEST).all():
+        raise ValueError(
+            f"visible values must be finite and at most {LARGEST:.1e}, got {_worst(y):g}; "
+            "smaller parameters of the task may help"
+        )
+    if problem.optimum is not None and problem.optimum.shape != (seeds,):
+        raise ValueError(
+            f"the optimum must be (S={seeds},) or None, got {tuple(problem.optimum.shape)}"
+        )
+    if problem.optimum is not None and torch.isinf(problem.optimum).any():
+        raise ValueError("the optimum must be finite, or None where it is not known, got inf")
+    if problem.graphs is not None and len(problem.graphs) != seeds:
+        raise ValueError(f"there must be a graph for each of S={seeds} seeds or None, "
+                         f"got {len(problem.graphs)}")  # fmt: skip
+    if problem.hidden is not None and problem.hidden.shape[:2] != x.shape[:2]:
+        raise ValueError(
+            f"hidden coordinates must be (S, N, ...) = {tuple(x.shape[:2])} or None, "
+            f"got {tuple(problem.hidden.shape)}"
+        )
+
+
+def check_description(description: Description) -> Description:
+    """Return what a task says of itself, or raise unless it is said as promised."""
+    if not isinstance(description, Description):
+        raise ValueError(f"describe() must return a Description, got {type(description).__name__}")
+    return description
+
+
+def check_measurements(
+    measured: Mapping[str, Tensor], designs: Tensor, first: Mapping[str, Tensor] | None
+) -> Mapping[str, Tensor]:  # (S, K) each, of designs (S, K, d)
+    """Return further measurements, or raise unless they have names and shapes of their own."""
+    if not isinstance(measured, Mapping):
+        raise ValueError(f"measure() must return a dictionary, got {type(measured).__name__}")
+    if first is not None and measured.keys() != first.keys():
+        raise ValueError(
+            f"measure() must name the same at every iteration, "
+            f"got {_names(measured)} after {_names(first)}"
+        )
+    for name, numbers in measured.items():
+        if not isinstance(name, str) or name in reserved_columns():
+            raise ValueError(
+                f"measure() must use names of its own, got {name!r}, "
+                "which is what the harness calls something else"
+            )
+        if not isinstance(numbers, Tensor) or numbers.shape != designs.shape[:2]:
+            raise ValueError(
+                f"measure() must return (S, K) = {tuple(designs.shape[:2])} for {name!r}, "
+                f"got {_describe(numbers)}"
+            )
+    return measured
+
+
+def find_better_than_optimum(problem: Problem, best: Tensor) -> dict[int, str]:  # (S,)
+    """Return the seeds whose best known value is above what the task calls the optimum, and why."""
+    if problem.optimum is None:
+        return {}
+    optimum = problem.optimum.to(torch.float64)
+    slack = SLACK * (optimum.abs() + problem.data.y.std(dim=1))
+    return {
+        int(i): f"the task's optimum is {optimum[i]:g}, but a design has the value {best[i]:g}"
+        for i in torch.nonzero(best > optimum + slack).flatten()
+    }
+
+
+def _worst(y: Tensor) -> float:
+    return float(y.flatten()[y.abs().nan_to_num(torch.inf).argmax()])
+
+
+def _names(measured: Mapping[str, Any]) -> str:
+    return ", ".join(map(str, measured)) or "nothing"
+
+
+def _describe(value: object) -> str:
+    return str(tuple(value.shape)) if isinstance(value, Tensor) else type(value).__name__

@@ -1,0 +1,48 @@
+"""Sweeps that share a folder, at once or after one was killed, leave what one of them would."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ddobench.store.runs import read_record
+from tests.support.processes import PATIENCE, nursery
+from tests.support.records import same_record
+
+SWEEP = [
+    "-m", "ddobench", "-m", "method=naive,fgm,vae_ga", "task=chain", "d=5", "n=60", "budget=tiny",
+    "seed=0-7", "seeds_per_job=2", "latent.width=8", "surrogate.width=8",
+]  # fmt: skip
+TIMES = ("finished", "command", "seconds_fit", "seconds_propose", "seconds_evaluate")
+ROOT = Path(__file__).parent.parent.parent
+
+
+@pytest.mark.slow
+def test_two_sweeps_into_one_folder_leave_the_records_of_one_alone(tmp_path: Path) -> None:
+    with nursery() as spawn:
+        folders = ("both", "both", "alone")
+        sweeps = [spawn(*SWEEP, f"results_dir={tmp_path / name}") for name in folders]
+        for sweep in sweeps:
+            _, err = sweep.communicate(timeout=PATIENCE)
+            assert sweep.returncode == 0, err
+    alone = sorted((tmp_path / "alone").rglob("*.parquet"))
+    both = sorted((tmp_path / "both").rglob("*.parquet"))
+    assert len(alone) == 24
+    assert [path.parts[-2:] for path in both] == [path.parts[-2:] for path in alone]
+    for one, other in zip(both, alone, strict=True):
+        assert same_record(read_record(one), read_record(other), without=TIMES), one
+    assert not list(tmp_path.rglob("*.tmp"))
+    assert not list(tmp_path.rglob("*.error.json"))
+
+
+@pytest.mark.slow
+def test_a_sweep_killed_at_random_times_ends_as_if_undisturbed() -> None:
+    told = subprocess.run(
+        [sys.executable, str(ROOT / "benchmarks" / "kills.py"), "--kills", "5"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert told.returncode == 0, told.stdout + told.stderr
+    assert told.stdout.startswith("5 kills over ")

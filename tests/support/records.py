@@ -1,0 +1,124 @@
+"""Records as runs would leave them, and damage as disks, copies and strangers would do."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ddobench.store import checksums
+from ddobench.store.records import Record
+
+SCORES = [
+    "best_visible", "optimum", "final_model", "final_oracle", "best_oracle", "regret_final",
+    "invalid_final", "seconds_fit", "seconds_propose",
+]  # fmt: skip
+CURVES = ("iteration", "value_model", "value_oracle", "survivors", "invalid", "predicted")
+
+
+def row_of(seed: int = 0, **changes: Any) -> dict[str, Any]:
+    """Return the row of a finished run."""
+    identity = {
+        "task": "toy", "task_variant": "", "method": "mine", "method_variant": "", "d": 3,
+        "n": 10, "seed": seed, "budget": "tiny", "digest": "abc", "status": "ok", "reason": "",
+    }  # fmt: skip
+    return identity | dict.fromkeys(SCORES, 0.5) | changes
+
+
+def failed_row(seed: int = 0) -> dict[str, Any]:
+    """Return the row of a run that never came to its scores."""
+    row = row_of(seed, status="failed", reason="ValueError: no")
+    return {name: value for name, value in row.items() if name not in SCORES}
+
+
+def record_of(seed: int = 0, length: int = 3, **changes: Any) -> Record:
+    """Return a finished run with every part filled."""
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=(length, 4)).astype(np.float32)
+    values[0, 0] = np.nan
+    return Record(
+        row=row_of(seed, **changes),
+        config={"task": {"d": 3, "names": ["a", "b"]}, "budget": {"top": 2}},
+        provenance={"python": "3.11", "packages": {"torch": "2"}},
+        curves={name: rng.normal(size=length) for name in CURVES}
+        | {"iteration": np.arange(length, dtype=np.float64)},
+        values=values,
+        predictions=rng.normal(size=(length, 4)).astype(np.float32),
+        designs=rng.normal(size=(4, 3)).astype(np.float32),
+        diagnostics={"losses": [1.0, 0.5], "edges": [[0, 1]], "name": "ä"},
+    )
+
+
+def same_record(one: Record, other: Record, without: tuple[str, ...] = ()) -> bool:
+    """Tell whether two records hold the same, bit for bit, but for some columns of the row."""
+    return _text(one, without) == _text(other, without) and all(
+        (a is None) == (b is None) and (a is None or a.tobytes() == b.tobytes())
+        for a, b in zip(_arrays(one), _arrays(other), strict=True)
+    )
+
+
+def _text(record: Record, without: tuple[str, ...]) -> str:
+    row = {name: value for name, value in record.row.items() if name not in without}
+    return json.dumps([row, record.config, record.diagnostics, list(record.curves)], sort_keys=True)
+
+
+def _arrays(record: Record) -> list[Any]:
+    details = [getattr(record, name) for name in ("values", "predictions", "designs")]
+    return [*record.curves.values(), *details]
+
+
+def flip_bit(path: Path, bit: int) -> None:
+    """Turn one bit of a file in its place, or turn it back."""
+    with path.open("r+b") as file:
+        file.seek(bit // 8)
+        (byte,) = file.read(1)
+        file.seek(bit // 8)
+        file.write(bytes([byte ^ 1 << bit % 8]))
+
+
+def truncate(path: Path) -> None:
+    """Cut a file in half."""
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def empty(path: Path) -> None:
+    """Leave nothing of a file."""
+    path.write_bytes(b"")
+
+
+def change_metadata(path: Path, **changes: Any) -> None:
+    """Rewrite what a file says about itself, with checksums that are right; None drops a key."""
+    meta = read_metadata(path) | changes
+    forge(path, {name: value for name, value in meta.items() if value is not None})
+
+
+def drop_checksums(path: Path, schema: int) -> None:
+    """Rewrite a file as an earlier version would have written it."""
+    table = pq.read_table(pa.BufferReader(path.read_bytes()))
+    text = json.dumps(read_metadata(path) | {"schema": schema})
+    pq.write_table(table.replace_schema_metadata({"ddobench": text}), path)
+
+
+def read_metadata(path: Path) -> dict[str, Any]:
+    """Return what a file says about itself."""
+    found = pq.read_metadata(pa.BufferReader(path.read_bytes())).metadata or {}
+    meta: dict[str, Any] = json.loads(found[b"ddobench"])
+    return meta
+
+
+def forge(path: Path, meta: Mapping[str, Any], columns: Mapping[str, Any] | None = None) -> None:
+    """Write a file with checksums that are right, whatever it says; by default its own columns."""
+    table = (
+        pq.read_table(pa.BufferReader(path.read_bytes())) if columns is None else pa.table(columns)
+    )
+    sink = pa.BufferOutputStream()
+    pq.write_table(
+        table.replace_schema_metadata(
+            {b"ddobench": json.dumps(meta).encode(), checksums.KEY: checksums.EMPTY}
+        ),
+        sink,
+    )
+    path.write_bytes(checksums.fill_in(sink.getvalue().to_pybytes(), None))
