@@ -218,7 +218,7 @@ def test_a_folder_copied_elsewhere_is_verified_anew(
 
 
 def test_a_footer_longer_than_most_is_read_whole(store: Store, place: Place) -> None:
-    record = record_of(0, note="x" * 100_000)
+    record = record_of(0, command="x" * 100_000)
     assert same_record(read_record(store.write(place, record)), record)
     assert store.missing(place, [0]) == []
 
