@@ -111,9 +111,15 @@ class Auto(Method):
                 values[seeds] = value.to(values)
         return values
 
-    def insight(self, x: Tensor) -> Insight | None:
-        """Return how designs are seen if all seeds chose the same candidate."""
-        return self._teams[0][1].insight(x) if len(self._teams) == 1 else None
+    def insight(self, x: Tensor) -> Sequence[Insight | None]:
+        """Return how the method that each seed chose sees designs."""
+        seen: list[Insight | None] = [None] * len(x)
+        for seeds, method in self._teams:
+            for seed, one in zip(
+                seeds, method.insight(x[seeds]) or [None] * len(seeds), strict=True
+            ):
+                seen[seed] = one
+        return seen
 
     def failures(self) -> dict[int, str]:
         """Return the seeds whose chosen method broke down."""
