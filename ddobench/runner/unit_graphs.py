@@ -36,12 +36,14 @@ def describe_units(
     graph = join_coordinates(energy)
     told: dict[str, Any] = {
         "edges": [list(edge) for edge in graph.edges],
+        "edge_share": SHARED,
         "residual": float(f"{residual:.{DIGITS}g}"),
         "energy": energy.round(DIGITS).tolist(),
     }
     if truth is not None:
         inside = share_cliques(energy, truth)  # (U, C)
         told |= {
+            "clique_share": INSIDE,
             "clique_energy": inside.round(DIGITS).tolist(),
             "cliques_found": int((inside > INSIDE).any(axis=0).sum()),
             "cliques_true": len(truth.cliques),

@@ -83,7 +83,7 @@ def test_nothing_is_told_of_so_few_rows_that_any_codes_would_be_linear() -> None
 def test_without_a_true_graph_the_units_are_told_but_not_judged() -> None:
     hidden = hidden_rows()
     told = describe_units(look_at((0, 1)), hidden, hidden, None)["units_graph"]
-    assert set(told) == {"edges", "residual", "energy"}
+    assert set(told) == {"edges", "edge_share", "residual", "energy"}
 
 
 def test_units_are_told_of_beside_the_graph_of_codes_and_only_where_there_are_hidden_ones() -> None:

@@ -23,6 +23,7 @@ from ddobench.report.figures.trajectories import (
     survivors_by_iteration,
     value_by_iteration,
 )
+from ddobench.report.figures.unit_graphs import graph_of_units
 
 FIGURES: tuple[FigureFunction, ...] = (
     true_graph,
@@ -36,6 +37,7 @@ FIGURES: tuple[FigureFunction, ...] = (
     optimum_share_by_dimension,
     variant_controls,
     discovered_graph,
+    graph_of_units,
     scores_by_confidence,
     codes_beside_designs,
     seconds_by_method,
