@@ -119,7 +119,7 @@ class Pipeline(Method):
         told = self._model.directions()
         if isinstance(self.latent, Identity) and not (self._has_graph() or told):
             return []
-        directions = told or [None] * len(x)
+        directions: Sequence[Tensor | None] = told or [None] * len(x)
         z = self._coordinates.encode(x)
         decoded = self._coordinates.decode(z)
         return [

@@ -36,6 +36,7 @@ def job(cfg: Any) -> None:
             plain["report_dir"],
             filters=plain["only"],
             remarks=plain["remarks"],
+            method_remarks=plain["method_remarks"],
             claims=plain["claims"],
         )
     print(written.message)

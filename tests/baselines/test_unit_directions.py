@@ -86,7 +86,7 @@ def test_directions_of_a_network_are_those_its_values_depend_on_however_it_is_wr
     form, base = Network(2), torch.zeros(())
     one, same = Units(weight, (inner, outer), base), Units(change @ weight, (other, outer), base)
     z = torch.cat([torch.randn(7, 5, generator=generator), torch.ones(7, 1)], dim=1)[None]
-    values = [UnitStack([units], form).value(z) for units in (one, same)]
-    assert torch.allclose(*values, atol=1e-4)
+    first, second = (UnitStack([units], form).value(z) for units in (one, same))
+    assert torch.allclose(first, second, atol=1e-4)
     assert torch.allclose(form.directions(one), form.directions(same), atol=1e-3)
     assert torch.equal(Gaussian().directions(one), weight[..., :-1])
