@@ -177,7 +177,7 @@ def draw_pairs(axes: Axes, bar: Axes, pairs: pd.DataFrame, threshold: float | No
 def draw_energy(axes: Axes, bar: Axes, energy: Values) -> None:  # (U, d)
     """Colour how much of each unit's energy, row by row, lies on each hidden coordinate."""
     units, d = energy.shape
-    sns.heatmap(energy, cmap=_SHADES, vmin=0, vmax=1, ax=axes, cbar_ax=bar,
+    sns.heatmap(energy, cmap=_SHADES, vmin=0, vmax=max(energy.max(), 0.1), ax=axes, cbar_ax=bar,
                 xticklabels=_space_marks(d), yticklabels=_space_marks(units),
                 rasterized=True)  # fmt: skip
     bar.tick_params(labelsize=7.5, length=2)
