@@ -29,6 +29,7 @@ from ddobench.parts.surrogates import rank_correlation
 from ddobench.rng import Streams
 
 NOTHING = "naive"  # what is left when no candidate is trusted
+CONSTANT = "it predicts the same of all rows"
 
 
 @dataclass(frozen=True)
@@ -184,7 +185,7 @@ class Auto(Method):
             return Judgement(name, reason=failures.get(seed, "it predicts nothing"))
         rank = rank_correlation(value[seed].numpy(), y[seed].numpy())
         error = (value[seed] - y[seed]).square().mean() / data.y[seed].var().clamp(min=1e-12)
-        return Judgement(name, rank, float(error))
+        return Judgement(name, rank, float(error), "" if isfinite(rank) else CONSTANT)
 
     def _choose(self, told: Sequence[Judgement], data: Dataset) -> str:
         """Return the candidate with the best order, or nothing if that may be chance."""

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow  # a real browser
 
 HOSTILE = "</script><script>window.broken = 1</script><img src=x onerror='window.broken = 2'>"
 EDGES = [(0, 1), (1, 2), (2, 3)]
-JUDGED = {
+JUDGED: dict[str, Any] = {
     "chosen": "units",
     "candidates": [
         {"candidate": "units", "held_out_top_rank": 0.875, "held_out_error": 0.25, "chosen": True},
@@ -100,7 +100,7 @@ def _store(store: Store, row: Row) -> None:
         "graph_recovery": {"precision": 0.75, "recall": 1},
     }
     config = {"method": {"rate": 0.25, "note": HOSTILE if row["method"] == "odd" else "plain"}}
-    told = {"fgm": graph, "ga": JUDGED}.get(row["method"], {})
+    told: dict[str, Any] = {"fgm": graph, "ga": JUDGED}.get(row["method"], {})
     record = Record(row, config, PROVENANCE, curves, diagnostics=told)
     store.write(place_of(store, row), record)
 

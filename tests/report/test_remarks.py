@@ -12,7 +12,7 @@ from ddobench.report.tables.remarks import find_remarks
 from ddobench.report.tables.standings import explain_standings
 from ddobench.report.tables.styles import explain_signs
 from tests.support.synthetic_runs import Row, run_row
-from tests.support.synthetic_stores import stored_with
+from tests.support.synthetic_stores import Details, stored_with
 
 ROOT = Path(__file__).parent.parent.parent
 DECLARED: list[dict[str, Any]] = [
@@ -30,9 +30,11 @@ def fitted(method: str, seed: int = 0, **changes: Any) -> Row:
 
 def ranked(folder: Path) -> ReportData:
     """Return runs of three methods, one of them in two variants."""
-    runs = [(fitted(method, seed), {}) for method in ("mine", "other", "auto") for seed in (0, 1)]
+    runs: list[tuple[Row, Details]] = [
+        (fitted(method, seed), {}) for method in ("mine", "other", "auto") for seed in (0, 1)
+    ]
     runs += [(fitted("mine", seed, method_variant="surrogate.form=network"), {}) for seed in (0, 1)]
-    configs = {
+    configs: dict[str, Details] = {
         "mine-": GAUSSIAN,
         "mine-surrogate.form=network": {"method": {"surrogate": {"form": "network"}}},
         "auto-": {"method": {"candidates": {"a": {"surrogate": {"form": "gaussian"}}}}},
@@ -94,7 +96,7 @@ def test_the_package_remarks_on_units_of_its_tasks_own_form_and_on_who_may_choos
     units = {"method": {"surrogate": {"form": "gaussian"}}}
     auto = {"method": {"candidates": {"units": {"surrogate": {"form": "gaussian"}}}}}
     plain = {"method": {"surrogate": {"form": "network"}}}
-    configs = {"units-": units, "auto-": auto, "plain-": plain}
+    configs: dict[str, Details] = {"units-": units, "auto-": auto, "plain-": plain}
     runs = pd.DataFrame([fitted(name) for name in ("units", "auto", "plain")])
     found = find_remarks(runs, configs, declared)
     assert set(found) == {"units-", "auto-"}

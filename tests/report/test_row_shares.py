@@ -1,5 +1,7 @@
 """Promises of the figure of how many rows a method needs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -36,6 +38,13 @@ def test_each_method_has_a_panel_with_a_curve_per_dimension_over_rows_per_square
 def test_one_dimension_with_several_numbers_of_rows_is_enough() -> None:
     figure = only(optimum_share_by_rows, sizes((11,), (500, 1000)))
     assert set(figure.data["d"]) == {11}
+
+
+def test_methods_with_one_number_of_rows_are_left_out() -> None:
+    stored = sizes((11,), (500, 1000), methods=["mine", "other"])
+    runs = stored.runs[(stored.runs["method"] == "mine") | (stored.runs["n"] == 500)]
+    figure = only(optimum_share_by_rows, replace(stored, runs=runs))
+    assert set(figure.data["method"]) == {"mine"}
 
 
 def test_dimensions_with_one_number_of_rows_each_are_no_curve_and_the_chain_is_told_so() -> None:

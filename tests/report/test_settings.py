@@ -107,12 +107,15 @@ def test_where_no_optimum_is_known_methods_are_compared_by_value() -> None:
     assert knob_cells(table)[0][2][0].startswith("9.05 [")
 
 
-def test_a_method_that_was_not_run_at_a_setting_has_a_dash_there() -> None:
-    found = [turned("noise", value, 0.0) for value in (0.0, 0.3)] + [
-        turned("noise", 0.0, 0.0, "other")
+def test_a_method_that_lacks_a_setting_has_a_dash_there_and_comes_after_those_with_all() -> None:
+    found = [turned("noise", value, 0.0, "naive") for value in (0.0, 0.3, 1.0)]
+    found += [turned("noise", value, 0.0) for value in (0.0, 0.3)]
+    found += [turned("noise", 0.0, 0.0, "other")]  # was not swept
+    lines = knob_cells(configured(found).knobs)
+    assert [[text for text, _ in line][:4] for line in lines] == [
+        ["Naive", "40.0", "40.0", "40.0"],
+        ["Mine", "90.0", "90.0", DASH],
     ]
-    (_, other) = knob_cells(configured(found).knobs)
-    assert [text for text, _ in other][:3] == ["Other", "60.0", DASH]
 
 
 def test_the_markdown_has_a_heading_for_each_sweep_and_says_what_signs_mean() -> None:

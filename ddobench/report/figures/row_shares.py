@@ -24,7 +24,7 @@ from ddobench.report.tables.formats import name_runs
 from ddobench.report.tables.styles import DASHES, MARKERS, Style
 
 _PUBLISHED = "chain"  # the task of the published sweep
-_WIDEST_TITLE = 34  # characters above a panel
+_WIDEST_TITLE = 26  # characters above a panel
 _SHADES = mpl.colormaps["viridis_r"]
 _LIGHTEST, _DARKEST = 0.18, 1.0  # of the shades, so that the smallest d is seen on white
 _COUNTED = ("final_mean", "final_low", "final_high")
@@ -44,9 +44,8 @@ def optimum_share_by_rows(stored: ReportData) -> Iterator[Figure | Absence]:
     for _, study in stored.curves.groupby(STUDY, sort=True):
         if study["iteration"].max() > 0:
             climbing.add(str(study["task"].iloc[0]))
-            chosen, hidden = choose_series(study)
-            points = share_points(stored, chosen)
-            if len(points) and points.groupby("d")["n"].nunique().max() > 1:
+            points, hidden = choose_series(_with_several_rows(share_points(stored, study)))
+            if len(points):
                 drawn = True
                 yield _figure(stored, points, hidden)
     if not drawn and _PUBLISHED in climbing:
@@ -56,6 +55,12 @@ def optimum_share_by_rows(stored: ReportData) -> Iterator[Figure | Absence]:
             reason="no dimension has runs with several numbers of rows and a known optimum",
             remedy="python -m ddobench -m experiment=rows",
         )
+
+
+def _with_several_rows(points: pd.DataFrame) -> pd.DataFrame:
+    """Keep the series that have several numbers of rows at some dimension."""
+    rows = points.groupby([*SERIES, "d"])["n"].transform("nunique")
+    return points[rows.groupby([points[name] for name in SERIES]).transform("max") > 1]
 
 
 def _figure(stored: ReportData, points: pd.DataFrame, hidden: int) -> Figure:
@@ -82,8 +87,7 @@ def _draw(points: pd.DataFrame, stored: ReportData, name: str) -> Drawing:
     lacking = lost_seeds(stored)
     with mpl.rc_context(LOOK):
         drawing, panels = panel_grid(
-            len(keys), name, [*looks.values()], "rows per squared dimension, $n / d^2$",
-            "share of the optimum [%]",
+            len(keys), name, [*looks.values()], "$n / d^2$", "share of the optimum [%]",
         )  # fmt: skip
         for axes, key in zip(panels, keys, strict=True):
             title = wrap_text(stored.styles[task, *key].label, _WIDEST_TITLE)

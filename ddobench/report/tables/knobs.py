@@ -40,8 +40,7 @@ def knob_table(sweeps: Iterable[Sweep], styles: Mapping[Key, Style]) -> pd.DataF
     rows: list[dict[str, Any]] = []
     samples: list[tuple[int, str, Sample]] = []  # of which row, and of what
     for sweep in sweeps:
-        scored = sweep.runs[(sweep.runs["status"] == "ok") & sweep.runs[HEADLINE.name].notna()]
-        scored = scored.assign(share=normalise(scored), value=scored[HEADLINE.name])
+        scored = sweep.runs.assign(share=normalise(sweep.runs), value=sweep.runs[HEADLINE.name])
         for place, setting in enumerate(sweep.settings):
             here = scored[scored["setting"] == setting]
             measure = "share" if here["share"].notna().all() else "value"
@@ -84,12 +83,13 @@ def rank_series(sweep: pd.DataFrame) -> list[tuple[str, str]]:
     """Return the methods and variants of one sweep, best first, by their mean over its settings.
 
     Settings whose optimum is known and those where it is not are put on one scale by the best mean
-    of each setting.
+    of each setting. A series that lacks a setting comes after those that have all.
     """
     means = pd.Series([row[f"{row['measure']}_mean"] for _, row in sweep.iterrows()], sweep.index)
     top = means.abs().groupby(sweep["setting"]).transform("max")
-    merit = (means / top.where(top > 0, 1.0)).groupby([sweep[name] for name in SERIES]).mean()
-    ordered = merit.sort_values(ascending=False, kind="stable").index
+    relative = sweep[SERIES].assign(merit=means / top.where(top > 0, 1.0))
+    ranked = relative.groupby(SERIES)["merit"].agg(["count", "mean"])
+    ordered = ranked.sort_values(["count", "mean"], ascending=False, kind="stable").index
     return [(str(method), str(variant)) for method, variant in ordered]
 
 

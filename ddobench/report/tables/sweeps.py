@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from ddobench.report.tables.columns import SLICE
+from ddobench.report.tables.columns import SERIES, SLICE
 from ddobench.scores import HEADLINE
 from ddobench.variants import format_variant, split_variant
 
@@ -17,7 +17,7 @@ Configs = Mapping[str, Mapping[str, Any]]  # by digest
 
 @dataclass(frozen=True)
 class Sweep:
-    """The runs of one sweep, by any method."""
+    """The runs of one sweep, by any method that was swept."""
 
     knob: str  # a key of the task
     runs: (
@@ -28,8 +28,9 @@ class Sweep:
 
 
 def find_sweeps(runs: pd.DataFrame, configs: Configs) -> list[Sweep]:
-    """Return a sweep for every knob of a task with two settings or more that have a score.
+    """Return a sweep for every knob of a task that some method has a score at two settings of.
 
+    A series with a score at one setting only was not swept, and its runs are left out.
     A knob is known by the variants of tasks, which name what departs from the file of a task; its
     usual setting is read in the configuration of the runs.
     """
@@ -47,24 +48,25 @@ def _sweeps_of(knob: str, runs: pd.DataFrame, configs: Configs) -> Iterator[Swee
     """Yield the sweeps over a knob among runs of one size, one for each of all other settings."""
     found = {digest: _read(configs.get(digest, {}), knob) for digest in set(runs["digest"])}
     known = runs[[found[digest] is not _MISSING for digest in runs["digest"]]]
-    rest = known["task_variant"].map(lambda text: _without(knob, text))
-    for _, own in known.assign(rest=rest).groupby("rest", sort=True):
+    known = known.assign(
+        rest=known["task_variant"].map(lambda text: _without(knob, text)),
+        setting=known["digest"].map(lambda digest: _spell(found[digest])),
+    )
+    for _, own in known.groupby("rest", sort=True):
         scored = own[(own["status"] == "ok") & own[HEADLINE.name].notna()]
-        values = {_spell(found[digest]): found[digest] for digest in scored["digest"]}
-        if len(values) < 2:
-            continue
-        numeric = all(
-            isinstance(x, int | float) and not isinstance(x, bool) for x in values.values()
-        )
-        usual = {
-            _spell(found[digest])
-            for digest in own.loc[own["task_variant"] == own["rest"], "digest"]
-        }
-        order = sorted(
-            values, key=lambda text: values[text] if numeric else (text not in usual, text)
-        )
-        spelled = own.assign(setting=[_spell(found[digest]) for digest in own["digest"]])
-        yield Sweep(knob, spelled[spelled["setting"].isin(order)], tuple(order), numeric)
+        swept = scored[scored.groupby(SERIES)["setting"].transform("nunique") > 1]
+        values = {_spell(found[digest]): found[digest] for digest in swept["digest"]}
+        if values:
+            numeric = all(_is_number(value) for value in values.values())
+            usual = set(own.loc[own["task_variant"] == own["rest"], "setting"])
+            order = sorted(
+                values, key=lambda text: values[text] if numeric else (text not in usual, text)
+            )
+            yield Sweep(knob, swept, tuple(order), numeric)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _without(knob: str, variant: str) -> str:
