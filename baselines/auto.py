@@ -29,6 +29,7 @@ from ddobench.parts.surrogates import rank_correlation
 from ddobench.rng import Streams
 
 NOTHING = "naive"  # what is left when no candidate is trusted
+CONSTANT = "it predicts the same of all rows"
 
 
 @dataclass(frozen=True)
@@ -111,9 +112,15 @@ class Auto(Method):
                 values[seeds] = value.to(values)
         return values
 
-    def insight(self, x: Tensor) -> Insight | None:
-        """Return how designs are seen if all seeds chose the same candidate."""
-        return self._teams[0][1].insight(x) if len(self._teams) == 1 else None
+    def insight(self, x: Tensor) -> Sequence[Insight | None]:
+        """Return how the method that each seed chose sees designs."""
+        seen: list[Insight | None] = [None] * len(x)
+        for seeds, method in self._teams:
+            for seed, one in zip(
+                seeds, method.insight(x[seeds]) or [None] * len(seeds), strict=True
+            ):
+                seen[seed] = one
+        return seen
 
     def failures(self) -> dict[int, str]:
         """Return the seeds whose chosen method broke down."""
@@ -178,7 +185,7 @@ class Auto(Method):
             return Judgement(name, reason=failures.get(seed, "it predicts nothing"))
         rank = rank_correlation(value[seed].numpy(), y[seed].numpy())
         error = (value[seed] - y[seed]).square().mean() / data.y[seed].var().clamp(min=1e-12)
-        return Judgement(name, rank, float(error))
+        return Judgement(name, rank, float(error), "" if isfinite(rank) else CONSTANT)
 
     def _choose(self, told: Sequence[Judgement], data: Dataset) -> str:
         """Return the candidate with the best order, or nothing if that may be chance."""

@@ -125,9 +125,9 @@ class FGM(Pipeline):
         """Return the model's value of designs."""
         return (self._tables.predict if self._categorical else super().predict)(x)
 
-    def insight(self, x: Tensor) -> Insight | None:
+    def insight(self, x: Tensor) -> Sequence[Insight | None]:
         """Return how designs are seen; there is nothing to tell of tables."""
-        return None if self._categorical else super().insight(x)
+        return [] if self._categorical else super().insight(x)
 
     def diagnostics(self) -> Sequence[dict[str, Any]]:
         """Return what the pipeline reports; there is nothing to tell of tables."""

@@ -273,6 +273,10 @@ class UnitModel(Model):
         ]
         return torch.stack(leapt)
 
+    def directions(self) -> list[Tensor]:
+        """Return along which directions the units of each seed look."""
+        return [self.form.directions(one.units) for one in self.chosen]
+
     def describe(self) -> list[dict[str, Any]]:
         """Return how many units there are, and how well they predict held-out rows."""
         errors = self.error().tolist()

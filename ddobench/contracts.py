@@ -202,11 +202,12 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Insight:
-    """How a fitted method sees designs, for the harness to judge once the proposals are made."""
+    """How a fitted method sees the designs of one seed, to be judged once proposals are made."""
 
-    codes: Tensor  # (S, K, e) the coordinates it works in
-    reconstructed: Tensor  # (S, K, d) the designs these coordinates stand for
-    graphs: tuple[Graph, ...]  # between the coordinates, one per seed
+    codes: Tensor  # (K, e) the coordinates it works in
+    reconstructed: Tensor  # (K, d) the designs these coordinates stand for
+    graph: Graph  # between the coordinates
+    directions: Tensor | None = None  # (U, R, e) along which each of its model's units looks
 
 
 @dataclass(kw_only=True)
@@ -244,9 +245,12 @@ class Method(ABC):
         """Return the model's value of each design in the units of y, (S, K), or None."""
         return None
 
-    def insight(self, x: Tensor) -> Insight | None:  # noqa: ARG002 - a default for all methods
-        """Return how a method with a latent sees designs x (S, K, d), None without one."""
-        return None
+    def insight(self, x: Tensor) -> Sequence[Insight | None]:  # noqa: ARG002 - a default for all
+        """Return for each seed how it sees designs x (S, K, d), None without a latent.
+
+        Empty: no seed has one.
+        """
+        return []
 
     def failures(self) -> Mapping[int, str]:
         """Return the seeds (positions along S) whose fit or ascent broke down, and why."""

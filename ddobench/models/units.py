@@ -82,6 +82,10 @@ class Form(ABC):
     ) -> Tensor:
         """Return d loss / d seen from `error` = d loss / d value."""
 
+    def directions(self, units: Units) -> Tensor:  # (U, R, e)
+        """Return along which directions units look, each as long as it matters to their values."""
+        return units.directions
+
 
 class Gaussian(Form):
     """A bump: height exp(-|u|^2)."""
@@ -179,6 +183,11 @@ class Network(Form):
                 if gradients is not None:
                     gradients[0][..., j, r] = multiply(ones, slope * seen[:, r])[:, 0]
         return result
+
+    def directions(self, units: Units) -> Tensor:  # (U, J, e)
+        """Return what the hidden values look along: other W and q may make the same function."""
+        inner, outer = units.shape  # (U, J, R + 1), (U, J)
+        return outer.unsqueeze(2) * (inner[..., :-1] @ units.directions)
 
 
 FORMS = ("gaussian", "network")

@@ -114,13 +114,18 @@ class Pipeline(Method):
         z = self._coordinates.encode(x).to(pick_device(self.device))
         return self._y_scale.undo(self._model.value(z).cpu())
 
-    def insight(self, x: Tensor) -> Insight | None:
-        """Return the coordinates of designs, what they decode to, and the graph between them."""
-        if isinstance(self.latent, Identity) and not self._has_graph():
-            return None
+    def insight(self, x: Tensor) -> Sequence[Insight | None]:
+        """Return the coordinates of designs, what they decode to, and what relates them."""
+        told = self._model.directions()
+        if isinstance(self.latent, Identity) and not (self._has_graph() or told):
+            return []
+        directions: Sequence[Tensor | None] = told or [None] * len(x)
         z = self._coordinates.encode(x)
-        graphs = tuple(found.graph for found in self._found)
-        return Insight(codes=z, reconstructed=self._coordinates.decode(z), graphs=graphs)
+        decoded = self._coordinates.decode(z)
+        return [
+            Insight(codes=z[i], reconstructed=decoded[i], graph=found.graph, directions=along)
+            for i, (found, along) in enumerate(zip(self._found, directions, strict=True))
+        ]
 
     def failures(self) -> dict[int, str]:
         """Return the seeds whose fit or search broke down."""

@@ -88,6 +88,13 @@ class Model(ABC):
         """Return the graphs it ended with, if they changed during the fit."""
         return ()
 
+    def directions(self) -> Sequence[Tensor]:
+        """Return along which directions (U, R, e) each unit looks, one per seed; empty: no units.
+
+        They are in the coordinates that the model values, and as long as they matter to it.
+        """
+        return ()
+
     def describe(self) -> list[dict[str, Any]]:
         """Return what is worth storing of the fit, one mapping per seed; empty: nothing."""
         return []

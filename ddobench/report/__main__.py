@@ -37,6 +37,7 @@ def job(cfg: Any) -> None:
             read_folder(plain["report_dir"], "report_dir"),
             filters=plain["only"],
             remarks=plain["remarks"],
+            method_remarks=plain["method_remarks"],
             claims=plain["claims"],
         )
     print(written.message)

@@ -2,19 +2,21 @@
 
 Round trip: visible designs encoded and decoded, are they still valid and do they keep their value?
 Alignment: does each code follow a single hidden coordinate, more than random axes would? Recovery:
-where the codes are the hidden coordinates, how close is the graph to the true one? Sample: a few
-designs beside their codes, to look at.
+where the codes are the hidden coordinates, how close is the graph to the true one? Units: which
+hidden coordinates does each unit of a model look at? Sample: a few designs beside their codes.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from ddobench.contracts import Insight, Method, Problem
 from ddobench.graphs import Recovery
+from ddobench.runner.unit_graphs import describe_units
 from ddobench.scores import PREDICTED, VALUE_MODEL
 
 ROWS = 2000  # visible designs looked at
@@ -31,35 +33,49 @@ Oracle = Callable[[Tensor], Tensor]  # (S, K, d) -> (S, K), NaN where invalid
 def diagnose(method: Method, problem: Problem, evaluate: Oracle) -> list[dict[str, Any]]:
     """Return what each seed of a method has to say of itself, and what the harness makes of it."""
     told = [dict(one) for one in method.diagnostics()] or [{} for _ in problem.data.x]
-    insight = method.insight(problem.data.x[:, :ROWS])
-    if insight is not None:
-        for report, found in zip(told, inspect(insight, problem, evaluate), strict=True):
+    seen = method.insight(problem.data.x[:, :ROWS])
+    if seen:
+        for report, found in zip(told, inspect(seen, problem, evaluate), strict=True):
             report |= found
     return told
 
 
-def inspect(insight: Insight, problem: Problem, evaluate: Oracle) -> list[dict[str, Any]]:
+def inspect(
+    seen: Sequence[Insight | None], problem: Problem, evaluate: Oracle
+) -> list[dict[str, Any]]:
     """Return for each seed what there is to tell of how its first visible designs are seen."""
-    rows = insight.codes.shape[1]
-    values = evaluate(insight.reconstructed).numpy()  # (S, K), NaN where invalid
-    reports = []
-    for seed, y in enumerate(problem.data.y[:, :rows].numpy()):
-        report: dict[str, Any] = describe_round_trip(values[seed], y)
-        report |= {
-            "codes_sample": _excerpt(insight.codes[seed]),
-            "designs_sample": _excerpt(problem.data.x[seed]),
-            "decoded_sample": _excerpt(insight.reconstructed[seed]),
-            "values_sample": [_shorten(value) for value in y[:SHOWN]],
-        }
-        if problem.hidden is not None:
-            codes = insight.codes[seed].numpy()
-            correlations = correlate(codes, problem.hidden[seed, :rows].numpy())
-            report |= describe_alignment(correlations)
-            if problem.graphs is not None and are_the_same(correlations):
-                recovery = Recovery.of(insight.graphs[seed], problem.graphs[seed])
-                report["graph_recovery"] = recovery.describe()
-        reports.append(report)
-    return reports
+    rows = next((len(one.codes) for one in seen if one is not None), 0)
+    x, y = problem.data.x[:, :rows], problem.data.y[:, :rows]
+    decoded = [x[seed] if one is None else one.reconstructed.to(x) for seed, one in enumerate(seen)]
+    values = evaluate(torch.stack(decoded)).numpy()  # (S, K), NaN where invalid
+    return [
+        {} if one is None else _inspect_seed(one, seed, problem, values[seed], y[seed].numpy())
+        for seed, one in enumerate(seen)
+    ]
+
+
+def _inspect_seed(
+    insight: Insight, seed: int, problem: Problem, values: Matrix, y: Matrix
+) -> dict[str, Any]:
+    """Tell of one seed, whose decoded designs have the values (K,) and whose designs had y (K,)."""
+    report: dict[str, Any] = describe_round_trip(values, y)
+    report |= {
+        "codes_sample": _excerpt(insight.codes),
+        "designs_sample": _excerpt(problem.data.x[seed]),
+        "decoded_sample": _excerpt(insight.reconstructed),
+        "values_sample": [_shorten(value) for value in y[:SHOWN]],
+    }
+    if problem.hidden is None:
+        return report
+    truth = None if problem.graphs is None else problem.graphs[seed]
+    codes, hidden = insight.codes.numpy(), problem.hidden[seed, : len(y)].numpy()
+    correlations = correlate(codes, hidden)
+    report |= describe_alignment(correlations)
+    if truth is not None and are_the_same(correlations):
+        report["graph_recovery"] = Recovery.of(insight.graph, truth).describe()
+    if insight.directions is not None:
+        report |= describe_units(insight.directions.numpy(), codes, hidden, truth)
+    return report
 
 
 def describe_round_trip(values: Matrix, y: Matrix) -> dict[str, float]:  # (K,), (K,)

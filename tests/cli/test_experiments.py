@@ -122,3 +122,41 @@ def test_the_supplement_sets_fgm_against_coms_on_small_tasks(plan: Plan) -> None
         for task in ("toy3d d=3", "chain d=7")
         for method in ("coms", "fgm")
     ]
+
+
+def test_forms_turns_nothing_but_the_form_of_the_terms_and_of_the_units(plan: Plan) -> None:
+    methods = ("naive", "ga", "coms", "fgm", "vae_ga", "ensemble", "additive", "quadratic_ridge",
+               "units", "auto")  # fmt: skip
+    bumps = ("", " bump=laplace", " bump=cauchy", " bump=network")  # gaussian is the default
+    expected = {
+        f"{name} on chain d=21 n=5000{bump}{form}: 10 of 10 seeds to run"
+        for bump in bumps
+        for name, form in [
+            *((method, "") for method in methods),
+            ("units", " surrogate.form=network"),
+        ]
+    }
+    lines = plan("forms")
+    assert len(lines) == len(expected) == 44
+    assert set(lines) == expected
+
+
+def test_noise_turns_nothing_but_the_noise(plan: Plan) -> None:
+    lines = plan("noise")
+    assert len(lines) == 24
+    assert set(lines) == {
+        f"{method} on chain d=21 n=5000{noise}: 10 of 10 seeds to run"
+        for method in ("naive", "ensemble", "additive", "units", "auto", "fgm")
+        for noise in ("", " noise=0.1", " noise=0.3", " noise=1.0")
+    }
+
+
+def test_rows_cross_four_dimensions_with_five_numbers_of_rows(plan: Plan) -> None:
+    lines = plan("rows")
+    assert len(lines) == 100
+    assert set(lines) == {
+        f"{method} on chain d={d} n={n}: 5 of 5 seeds to run"
+        for method in ("naive", "additive", "ensemble", "units", "auto")
+        for d in (11, 21, 31, 41)
+        for n in (500, 1000, 2000, 5000, 10000)
+    }

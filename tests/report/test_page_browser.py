@@ -26,6 +26,13 @@ pytestmark = pytest.mark.slow  # a real browser
 
 HOSTILE = "</script><script>window.broken = 1</script><img src=x onerror='window.broken = 2'>"
 EDGES = [(0, 1), (1, 2), (2, 3)]
+JUDGED: dict[str, Any] = {
+    "chosen": "units",
+    "candidates": [
+        {"candidate": "units", "held_out_top_rank": 0.875, "held_out_error": 0.25, "chosen": True},
+        {"candidate": HOSTILE, "held_out_top_rank": None, "reason": HOSTILE, "chosen": False},
+    ],
+}
 PHONE = {"width": 390, "height": 844}
 LEADERBOARD = "#leaderboard-table"
 
@@ -93,7 +100,7 @@ def _store(store: Store, row: Row) -> None:
         "graph_recovery": {"precision": 0.75, "recall": 1},
     }
     config = {"method": {"rate": 0.25, "note": HOSTILE if row["method"] == "odd" else "plain"}}
-    told = graph if row["method"] == "fgm" else {}
+    told: dict[str, Any] = {"fgm": graph, "ga": JUDGED}.get(row["method"], {})
     record = Record(row, config, PROVENANCE, curves, diagnostics=told)
     store.write(place_of(store, row), record)
 
@@ -283,6 +290,17 @@ def test_a_finished_run_shows_scores_curve_graph_configuration_and_command(visit
     expect(graphs.nth(0)).to_contain_text("4 edges, 4 cliques")
 
 
+def test_a_run_that_chose_among_candidates_shows_what_and_by_what(visit: Open) -> None:
+    shown = panel(visit("#run=ga-4/0").page)
+    expect(shown).to_contain_text("What it chose, and why")
+    told = shown.get_by_role("region", name="What it chose, and why")
+    chosen, other = told.locator("tbody tr").all()
+    expect(chosen.locator("th")).to_have_text("units")
+    expect(chosen.locator("td")).to_have_text(["chosen", "0.875", "0.25", ""])
+    expect(other.locator("th")).to_have_text(HOSTILE)
+    expect(other.locator("td")).to_have_text(["", "–", "–", HOSTILE])  # noqa: RUF001
+
+
 def test_a_run_without_any_value_is_shown_with_what_it_has(visit: Open) -> None:
     shown = panel(visit("#run=coms-6/0").page)
     expect(shown.locator("h3")).to_contain_text("COMS on chain")
@@ -310,7 +328,7 @@ def test_hostile_words_in_label_command_and_configuration_stay_words(visit: Open
     expect(page.locator("script")).to_have_count(2)  # the data and ours
 
 
-@pytest.mark.parametrize("address", ["", "#run=fgm-4/0"])
+@pytest.mark.parametrize("address", ["", "#run=fgm-4/0", "#run=ga-4/0"])
 def test_a_phone_never_scrolls_the_page_sideways(visit: Open, address: str) -> None:
     page = visit(address, viewport=PHONE).page
     if address:

@@ -26,9 +26,12 @@ def make_problem() -> Problem:
     return RBF(d=7, n=500, map="orthogonal").problem(SEEDS)
 
 
-def insight_of(problem: Problem, codes: Tensor, designs: Tensor) -> Insight:
+def insight_of(problem: Problem, codes: Tensor, designs: Tensor) -> list[Insight]:
     assert problem.graphs is not None
-    return Insight(codes=codes, reconstructed=designs, graphs=problem.graphs)
+    return [
+        Insight(codes=own, reconstructed=shown, graph=graph)
+        for own, shown, graph in zip(codes, designs, problem.graphs, strict=True)
+    ]
 
 
 def test_the_truth_is_perfect_in_every_respect() -> None:
@@ -92,6 +95,14 @@ def test_codes_of_a_task_without_hidden_coordinates_are_judged_by_value_alone() 
                           problem.evaluate)  # fmt: skip
     judged = {name for name in report if not name.endswith("_sample")}
     assert judged == {"round_trip_correlation", "round_trip_valid"}
+
+
+def test_a_seed_without_codes_has_nothing_to_tell_and_takes_nothing_from_the_others() -> None:
+    problem = make_problem()
+    assert problem.hidden is not None
+    both = insight_of(problem, problem.hidden, problem.data.x)
+    whole = inspect(both, problem, problem.evaluate)
+    assert inspect([None, both[1]], problem, problem.evaluate) == [{}, whole[1]]
 
 
 def test_an_unknown_graph_is_not_judged() -> None:

@@ -14,13 +14,17 @@ from ddobench.registry import PARTS
 from ddobench.report.data.commands import portable
 from ddobench.report.data.diagnostics import keep_usable
 from ddobench.report.data.magnitudes import drop_unusable_points, fail_unusable_runs
+from ddobench.report.tables.choices import choice_table, read_judgements
 from ddobench.report.tables.columns import CELL, SERIES
 from ddobench.report.tables.comparisons import comparison_table
+from ddobench.report.tables.knobs import knob_table
 from ddobench.report.tables.lineups import Lineup, find_lineups
 from ddobench.report.tables.pairs import pair_table
+from ddobench.report.tables.remarks import MethodRemarks, find_remarks
 from ddobench.report.tables.scores import score_table
 from ddobench.report.tables.standings import standing_table
 from ddobench.report.tables.styles import Key, Style, assign_styles
+from ddobench.report.tables.sweeps import find_sweeps
 from ddobench.scores import HEADLINE, curve_names, stored_names
 from ddobench.seeds import parse_seeds
 from ddobench.store import runs as store
@@ -89,16 +93,39 @@ class ReportData:
         """The overall standings of every line-up."""
         return standing_table(self.lineups, self.styles)
 
+    @cached_property
+    def knobs(self) -> pd.DataFrame:
+        """The methods against the settings of every knob of a task that was swept."""
+        return knob_table(find_sweeps(self.runs, self.configs), self.styles)
+
+    @cached_property
+    def judgements(self) -> pd.DataFrame:
+        """How methods that choose among candidates judged each; costs a look at their files."""
+        return read_judgements(self.runs, self.diagnostics)
+
+    @cached_property
+    def choices(self) -> pd.DataFrame:
+        """What methods that choose among candidates chose, and by what."""
+        return choice_table(self.judgements, self.styles)
+
     def commands(self, shared: Mapping[Any, Any]) -> tuple[str, ...]:
         """Return the commands that made the runs with these values in these columns."""
         members = (self.runs[[*shared]] == list(shared.values())).all(axis=1)
         return tuple(sorted(set(self.runs.loc[members, "command"]) - {""}))
 
     @classmethod
-    def read(cls, folder: Path, filters: Mapping[str, Any] | None = None) -> "ReportData":
-        """Take the runs of a results folder that pass the filters."""
+    def read(
+        cls,
+        folder: Path,
+        filters: Mapping[str, Any] | None = None,
+        remarks: MethodRemarks = (),
+    ) -> "ReportData":
+        """Take the runs of a results folder that pass the filters, with remarks on methods."""
         found = store.survey(folder)
-        report_data = cls.of(found.runs, filters, store.load_portraits(folder), found.curves)
+        report_data = cls.of(
+            found.runs, filters, store.load_portraits(folder), found.curves,
+            find_remarks(found.runs, found.configs, remarks),
+        )  # fmt: skip
         return replace(
             report_data,
             configs=found.configs,
@@ -114,14 +141,15 @@ class ReportData:
         filters: Mapping[str, Any] | None = None,
         portraits: Sequence[Portrait] = (),
         curves: pd.DataFrame | None = None,
+        remarks: Mapping[str, tuple[str, ...]] | None = None,
     ) -> "ReportData":
-        """Take the stored runs that pass the filters, with their curves and portraits."""
+        """Take the stored runs that pass the filters, with their curves, portraits and remarks."""
         uniform = make_uniform(stored, curves)
         runs = filter_runs(_keep_configurations_apart(uniform), filters or {})
         runs = runs.sort_values([*CELL, *SERIES, "seed"], ignore_index=True)
         shown = set(runs[["task", "task_variant", "d", "n"]].itertuples(index=False, name=None))
         kept = [p for p in portraits if (p.task, p.task_variant, p.d, p.n) in shown]
-        return cls(runs, assign_styles(runs), kept, _curves_of(runs, curves), len(stored))
+        return cls(runs, assign_styles(runs, remarks), kept, _curves_of(runs, curves), len(stored))
 
 
 def _curves_of(runs: pd.DataFrame, stored: pd.DataFrame | None) -> pd.DataFrame:

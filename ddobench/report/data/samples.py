@@ -4,34 +4,36 @@ import pandas as pd
 
 from ddobench.report.data.report_data import ReportData
 from ddobench.report.tables.columns import CELL, SERIES
-from ddobench.report.tables.styles import explain_privileges
+from ddobench.report.tables.styles import explain_signs
 
 FEW = 10  # fewer seeds than this are called few
 _LOST = ["declined", "failed", "missing", "unscored"]
 
 
-def describe_sample(stored: ReportData, points: pd.DataFrame) -> list[str]:
+def describe_sample(
+    stored: ReportData, points: pd.DataFrame, per: str = "method and d"
+) -> list[str]:
     """Say how many seeds were averaged, which are lost, and which methods know too much."""
     cells = points[[*CELL, *SERIES]].drop_duplicates()
     scores = stored.scores.merge(cells, on=[*CELL, *SERIES])
     scored = scores.loc[scores["seeds"] > 0, "seeds"]
     if scored.empty:
         return []
-    parts = [count_seeds(int(scored.min()), int(scored.max()))]
+    parts = [count_seeds(int(scored.min()), int(scored.max()), per)]
     lost = scores[_LOST].sum()
     if lost.sum():
         said = ", ".join(f"{count} {name}" for name, count in lost.items() if count)
         parts.append(f"Hollow markers lack seeds ({said} in all).")
     keys = set(cells[["task", *SERIES]].itertuples(index=False, name=None))
-    return parts + [f"{note}." for note in explain_privileges(stored.styles[k] for k in keys)]
+    return parts + [f"{note}." for note in explain_signs(stored.styles[k] for k in keys)]
 
 
-def count_seeds(fewest: int, most: int) -> str:
+def count_seeds(fewest: int, most: int, per: str = "method and d") -> str:
     """Say how large a sample is, and that it is small where it is."""
     seeds = f"{most}" if fewest == most else f"{fewest} to {most}"
     noun = "seed" if fewest == most == 1 else "seeds"
     small = ", a small sample" if fewest < FEW else ""
-    return f"{seeds} {noun} per method and d{small}."
+    return f"{seeds} {noun} per {per}{small}."
 
 
 def lost_seeds(stored: ReportData) -> set[tuple[object, ...]]:

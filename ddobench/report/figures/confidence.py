@@ -88,7 +88,7 @@ def _figure(stored: ReportData, sweep: pd.DataFrame) -> Figure:
     style = stored.styles[first["task"], first["method"], first["method_variant"]]
     name = name_runs(first, "n", "d")
     counts = seeds.groupby("alpha")["seed"].nunique()
-    sample = count_seeds(int(counts.min()), int(counts.max())).replace("method and d", "level")
+    sample = count_seeds(int(counts.min()), int(counts.max()), "level")
     return Figure(
         name=row_stem("confidence", first, "d", "n", method=str(first["method"])),
         title=f"Scores against confidence: {name}",

@@ -1,7 +1,7 @@
 """The graph that a method discovered, beside the true one and the numbers it was decided by."""
 
 from collections.abc import Iterator
-from itertools import combinations
+from functools import partial
 from math import sqrt
 from typing import Any
 
@@ -22,12 +22,11 @@ from ddobench.report.data.details import (
 from ddobench.report.data.files import row_stem
 from ddobench.report.data.report_data import ReportData
 from ddobench.report.figures.figure import Absence, Figure
-from ddobench.report.figures.graph_panels import Truth, draw_graphs
-from ddobench.report.figures.layouts import name_shape
+from ddobench.report.figures.graph_panels import choose_size, draw_graphs, draw_pairs
+from ddobench.report.figures.true_graphs import Truth, find_truth, mark_edges
 from ddobench.report.tables.columns import FAMILY
 from ddobench.report.tables.formats import format_number, name_runs
 
-_LARGEST = 41  # codes whose graph can still be looked at
 _WANTED = ("edges", "pseudo_hessian")
 _ROUNDING = 1e-5  # of a stored pseudo-Hessian
 _TRUTH = "Left: which variables of the function interact."
@@ -57,7 +56,7 @@ def discovered_graph(stored: ReportData) -> Iterator[Figure | Absence]:
     for _, family in staged.groupby(FAMILY, sort=True):
         ways = [own for _, own in family.groupby("graph", sort=False)]
         for way in ways:
-            cell = way[way["d"] == _choose_size(way["d"])]
+            cell = way[way["d"] == choose_size(way["d"])]
             plain = find_details(stored, cell, _WANTED, is_discovered)
             if plain is None:
                 yield from _absences(stored, cell)
@@ -84,14 +83,8 @@ def is_discovered(details: Details) -> bool:
     return len(pairs) > 0 and bool(apart)
 
 
-def _choose_size(sizes: "pd.Series[int]") -> int:
-    """Return the largest that can be looked at, the smallest if none can."""
-    small = sizes[sizes <= _LARGEST]
-    return int(small.max() if len(small) else sizes.min())
-
-
 def _figure(stored: ReportData, run: "pd.Series[Any]", details: Details, taken: set[str]) -> Figure:
-    truth = _true_graph(stored, run)
+    truth = find_truth(stored, run)
     pairs = pair_table(details, _tested_rows(run, details), truth)
     threshold = _threshold(stored, run, pairs)
     name = name_runs(run, "n", "d")
@@ -104,8 +97,8 @@ def _figure(stored: ReportData, run: "pd.Series[Any]", details: Details, taken: 
         task=str(run["task"]),
         data=pairs,
         commands=tuple(filter(None, [str(run["command"])])),
-        drawing=draw_graphs(f"{name}, {label}, seed {run['seed']}", pairs, truth, threshold,
-                            judged=judged),
+        drawing=draw_graphs(f"{name}, {label}, seed {run['seed']}", pairs, truth,
+                            partial(draw_pairs, pairs=pairs, threshold=threshold), judged=judged),
         subject="methods",
     )  # fmt: skip
 
@@ -126,33 +119,13 @@ def _tested_rows(run: "pd.Series[Any]", details: Details) -> int:
 
 
 def pair_table(details: Details, rows: int, truth: Truth | None) -> pd.DataFrame:
-    """Return one row per pair of codes: its entry, the same times \u221arows, edge or not.
-
-    `true_edge` is of the hidden coordinates with the same numbers, empty where it is not known.
-    """
+    """Return one row per pair of codes: its entry, the same times \u221arows, edge or not."""
     hessian = np.array(details["pseudo_hessian"], dtype=float)  # (e, e)
-    edges = {(min(a, b), max(a, b)) for a, b in details["edges"]}
-    pairs = list(combinations(range(len(hessian)), 2))
-    table = pd.DataFrame(pairs, columns=["a", "b"])
-    table["pseudo_hessian"] = hessian[table["a"], table["b"]]
-    table["scaled"] = table["pseudo_hessian"] * sqrt(rows)
-    table["edge"] = [pair in edges for pair in pairs]
-    if truth is not None and truth.d == len(hessian):
-        table["true_edge"] = [pair in truth.edges for pair in pairs]
-    else:
-        table["true_edge"] = ""
+    table = mark_edges(len(hessian), details["edges"], truth)
+    entries = hessian[table["a"], table["b"]]
+    table.insert(2, "pseudo_hessian", entries)
+    table.insert(3, "scaled", entries * sqrt(rows))
     return table
-
-
-def _true_graph(stored: ReportData, run: "pd.Series[Any]") -> Truth | None:
-    """Return the graph in the portrait of the task, None if that need not be the run's."""
-    for portrait in stored.portraits:
-        shown = (portrait.task, portrait.task_variant, portrait.d, portrait.n)
-        if shown == tuple(run[["task", "task_variant", "d", "n"]]) and portrait.edges is not None:
-            truth = Truth.of(portrait.d, portrait.edges)
-            same = portrait.seed == run["seed"] or name_shape(truth.graph) != ""
-            return truth if same else None
-    return None
 
 
 def _threshold(stored: ReportData, run: "pd.Series[Any]", pairs: pd.DataFrame) -> float | None:

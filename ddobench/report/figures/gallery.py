@@ -11,18 +11,21 @@ from ddobench.report.figures.controls import variant_controls
 from ddobench.report.figures.costs import seconds_by_method
 from ddobench.report.figures.discovered import discovered_graph
 from ddobench.report.figures.figure import Absence, Figure, FigureFunction
+from ddobench.report.figures.knobs import shares_by_setting
 from ddobench.report.figures.landmarks import best_visible_and_optimum
 from ddobench.report.figures.overestimation import prediction_and_truth
 from ddobench.report.figures.pictures import designs_in_pairs, marginals, true_graph
 from ddobench.report.figures.profiles import performance_profiles
 from ddobench.report.figures.rank_diagrams import mean_rank_diagrams
 from ddobench.report.figures.regret import regret_by_dimension, regret_by_rows
+from ddobench.report.figures.row_shares import optimum_share_by_rows
 from ddobench.report.figures.shares import optimum_share_by_dimension
 from ddobench.report.figures.trajectories import (
     invalid_by_iteration,
     survivors_by_iteration,
     value_by_iteration,
 )
+from ddobench.report.figures.unit_graphs import graph_of_units
 
 FIGURES: tuple[FigureFunction, ...] = (
     true_graph,
@@ -34,8 +37,11 @@ FIGURES: tuple[FigureFunction, ...] = (
     invalid_by_iteration,
     prediction_and_truth,
     optimum_share_by_dimension,
+    optimum_share_by_rows,
+    shares_by_setting,
     variant_controls,
     discovered_graph,
+    graph_of_units,
     scores_by_confidence,
     codes_beside_designs,
     seconds_by_method,

@@ -1,11 +1,10 @@
-"""Graphs on circles beside the matrix that decided them."""
+"""Graphs on circles beside the matrix they were read off."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import cos, pi, sin
 
 import matplotlib as mpl
-import networkx as nx
 import numpy as np
 import pandas as pd
 import seaborn as sns
@@ -17,8 +16,9 @@ from matplotlib.path import Path
 
 from ddobench.report.figures.drawing import FAINT, INK, LOOK, Values, blank_drawing
 from ddobench.report.figures.labels import wrap_text
+from ddobench.report.figures.true_graphs import Edge, Truth
 
-Edge = tuple[int, int]
+_LARGEST = 41  # nodes of a graph that can still be looked at
 _CIRCLE = 2.05  # inches of a graph
 _MATRIX = 1.62  # inches of the matrix
 _GAP, _BAR, _TICKS = 0.14, 0.1, 0.41  # inches
@@ -27,28 +27,10 @@ _NUMBERED = 24  # nodes that can all have their number
 _BEND = 0.75  # how near the rim an edge stays, so that it does not hide behind its neighbours
 _RIGHT, _WRONG = "#0072b2", "#d55e00"
 _COLORS = "PuOr"  # diverging, and safe for colour-blind readers
+_SHADES = "Blues"
 
 
-@dataclass(frozen=True)
-class Truth:
-    """The true graph of a task."""
-
-    d: int
-    edges: frozenset[Edge]
-
-    @classmethod
-    def of(cls, d: int, edges: Iterable[Iterable[int]]) -> "Truth":
-        """Take edges in any order."""
-        ordered = (sorted(edge) for edge in edges)
-        return cls(d, frozenset((a, b) for a, b in ordered))
-
-    @property
-    def graph(self) -> "nx.Graph[int]":
-        """The same for networkx."""
-        graph: nx.Graph[int] = nx.Graph()
-        graph.add_nodes_from(range(self.d))
-        graph.add_edges_from(self.edges)
-        return graph
+DrawBeside = Callable[[Axes, Axes], None]  # on the axes of a matrix and of its colour bar
 
 
 @dataclass(frozen=True)
@@ -62,10 +44,17 @@ class _Lines:
     label: str = ""
 
 
+def choose_size(sizes: "pd.Series[int]") -> int:
+    """Return the largest that can be looked at, the smallest if none can."""
+    small = sizes[sizes <= _LARGEST]
+    return int(small.max() if len(small) else sizes.min())
+
+
 def draw_graphs(
-    title: str, pairs: pd.DataFrame, truth: Truth | None, threshold: float | None, *, judged: bool
-) -> Drawing:
-    """Draw the true graph if there is one, the discovered graph, and the matrix of its pairs.
+    title: str, pairs: pd.DataFrame, truth: Truth | None, draw_beside: DrawBeside, *, judged: bool,
+    found: str = "discovered graph",
+) -> Drawing:  # fmt: skip
+    """Draw the true graph if there is one, the found graph of `mark_edges`, and a matrix beside.
 
     A judged graph has right and wrong edges.
     """
@@ -87,12 +76,12 @@ def draw_graphs(
         axes = _place(drawing, left, _FOOT, _CIRCLE, _CIRCLE)
         lines = _judge(pairs) if judged else [_Lines(_edges(pairs, pairs["edge"]), INK)]
         _draw_circle(axes, codes, lines)
-        _say_below(drawing, left, f"discovered graph, {int(pairs['edge'].sum())} edges", lines)
+        _say_below(drawing, left, f"{found}, {int(pairs['edge'].sum())} edges", lines)
         left += _CIRCLE + 0.35 + _GAP
         bottom = _FOOT + (_CIRCLE - _MATRIX) / 2
         matrix = _place(drawing, left, bottom, _MATRIX, _MATRIX)
         bar = _place(drawing, left + _MATRIX + 0.08, bottom, _BAR, _MATRIX)
-        _draw_matrix(matrix, bar, pairs, threshold)
+        draw_beside(matrix, bar)
     return drawing
 
 
@@ -159,13 +148,13 @@ def _say_below(drawing: Drawing, left: float, text: str, lines: Iterable[_Lines]
         )  # fmt: skip
 
 
-def _draw_matrix(axes: Axes, bar: Axes, pairs: pd.DataFrame, threshold: float | None) -> None:
+def draw_pairs(axes: Axes, bar: Axes, pairs: pd.DataFrame, threshold: float | None) -> None:
     """Colour every pair by its scaled entry, the diagonal left out, and dot the edges."""
     codes = int(pairs["b"].max()) + 1
     table = np.full((codes, codes), np.nan)
     table[pairs["a"], pairs["b"]] = table[pairs["b"], pairs["a"]] = pairs["scaled"]
     most = max(float(pairs["scaled"].abs().max()), threshold or 0.0, 1e-6)
-    marks = next((step for step in (1, 2, 5, 10, 20) if codes <= 5 * step), codes)
+    marks = _space_marks(codes)
     sns.heatmap(table, mask=np.isnan(table), cmap=_COLORS, vmin=-most, vmax=most, ax=axes,
                 cbar_ax=bar, square=True, xticklabels=marks, yticklabels=marks,
                 rasterized=True)  # fmt: skip
@@ -183,3 +172,23 @@ def _draw_matrix(axes: Axes, bar: Axes, pairs: pd.DataFrame, threshold: float | 
             bar.plot([0], [level], marker=">", color=INK, markersize=4.5, clip_on=False,
                      transform=bar.get_yaxis_transform(), zorder=5)  # fmt: skip
             bar.axhline(level, color=INK, linewidth=0.8)
+
+
+def draw_energy(axes: Axes, bar: Axes, energy: Values) -> None:  # (U, d)
+    """Colour how much of each unit's energy, row by row, lies on each hidden coordinate."""
+    units, d = energy.shape
+    sns.heatmap(energy, cmap=_SHADES, vmin=0, vmax=max(energy.max(), 0.1), ax=axes, cbar_ax=bar,
+                xticklabels=_space_marks(d), yticklabels=_space_marks(units),
+                rasterized=True)  # fmt: skip
+    bar.tick_params(labelsize=7.5, length=2)
+    for side in axes.spines.values():
+        side.set_visible(True)
+    axes.tick_params(labelsize=7.5, length=2, rotation=0)
+    axes.set_xlabel("hidden coordinate", fontsize=8.5, labelpad=2)
+    axes.set_ylabel("unit", fontsize=8.5, labelpad=1)
+    axes.set_title("share of a unit's energy", loc="left", fontsize=8.5, pad=5)
+
+
+def _space_marks(count: int) -> int:
+    """Return how far apart the numbers along a side of a matrix stand."""
+    return next((step for step in (1, 2, 5, 10, 20) if count <= 5 * step), count)

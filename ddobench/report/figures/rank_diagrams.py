@@ -4,6 +4,7 @@ After Demšar 2006; `ranks` has the tests and `lineups` says what a block is.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from math import ceil
 
 import matplotlib as mpl
@@ -20,7 +21,7 @@ from ddobench.report.figures.labels import wrap_text
 from ddobench.report.tables.lineups import Lineup
 from ddobench.report.tables.ranks import Ranking, rank_methods
 from ddobench.report.tables.standings import explain_standings
-from ddobench.report.tables.styles import Style, explain_privileges
+from ddobench.report.tables.styles import Style, explain_signs
 
 _WIDTH = 5.6  # inches
 _ROW = 0.3  # inches
@@ -40,7 +41,7 @@ def mean_rank_diagrams(stored: ReportData) -> Iterator[Figure | Absence]:
                       & (table["budget"] == lineup.budget)]  # fmt: skip
         tasks = sorted(set(lineup.runs["task"]))
         looks = _looks(lineup, table, stored)
-        notes = [f"{note}." for note in explain_privileges(looks.values())]
+        notes = [f"{note}." for note in explain_signs(looks.values())]
         yield Figure(
             name=file_stem("ranks", *tasks, f"{len(lineup.methods)}-methods",
                            "" if lineup.budget == "full" else lineup.budget),
@@ -61,9 +62,10 @@ def _looks(lineup: Lineup, table: pd.DataFrame, stored: ReportData) -> dict[str,
         own = lineup.runs[lineup.runs["method"] == row["method"]].iloc[0]
         style = stored.styles[own["task"], own["method"], own["method_variant"]]
         privileges = tuple(str(row["privileges"]).split())
-        looks[str(row["method"])] = Style(
-            str(row["label"]), style.color, style.marker, style.dashes, privileges, style.name
-        )
+        looks[str(row["method"])] = replace(
+            style, label=str(row["label"]), privileges=privileges,
+            remarks=(),  # the standings tell them
+        )  # fmt: skip
     return looks
 
 

@@ -27,7 +27,7 @@ from ddobench.report.figures.figure import Absence, Figure
 from ddobench.report.figures.labels import label_ends
 from ddobench.report.tables.columns import FAMILY, SERIES, SLICE, STUDY
 from ddobench.report.tables.formats import MINUS, name_runs
-from ddobench.report.tables.styles import Key, Style, explain_privileges
+from ddobench.report.tables.styles import Key, Style, explain_signs
 
 _UNITS = {"raw": "raw units", "sd": "sd of the visible values"}
 _LOST = ["declined", "failed", "missing", "unscored"]
@@ -157,5 +157,5 @@ def _caption(points: pd.DataFrame, stored: ReportData) -> str:
         said = ", ".join(f"{count} {name}" for name, count in lost.items() if count)
         parts.append(f"Hollow markers lack seeds ({said} in all).")
     keys = points[["task", *SERIES]].itertuples(index=False, name=None)
-    parts += [f"{note}." for note in explain_privileges(stored.styles[key] for key in keys)]
+    parts += [f"{note}." for note in explain_signs(stored.styles[key] for key in keys)]
     return " ".join(parts)

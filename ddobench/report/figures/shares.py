@@ -39,7 +39,7 @@ def optimum_share_by_dimension(stored: ReportData) -> Iterator[Figure | Absence]
     """Draw the share against dimension for every family with two dimensions and known optima."""
     for family in climbing_families(stored):
         drawn, hidden = choose_series(family)
-        points = _points(stored, drawn)
+        points = share_points(stored, drawn)
         if points["d"].nunique() < 2:
             continue
         first = family.iloc[0]
@@ -57,12 +57,13 @@ def optimum_share_by_dimension(stored: ReportData) -> Iterator[Figure | Absence]
         )  # fmt: skip
 
 
-def _points(stored: ReportData, family: pd.DataFrame) -> pd.DataFrame:
-    """Average the shares of the seeds in each series and dimension; the best visible's as well."""
-    runs = stored.runs.merge(family[[*CELL, *SERIES]].drop_duplicates(), on=[*CELL, *SERIES])
+def share_points(stored: ReportData, curves: pd.DataFrame) -> pd.DataFrame:
+    """Average the shares of the seeds in each series and cell; the best visible's as well."""
+    runs = stored.runs.merge(curves[[*CELL, *SERIES]].drop_duplicates(), on=[*CELL, *SERIES])
     runs = runs[(runs["status"] == "ok") & (runs["optimum"] > 0)]
-    tables = runs.drop_duplicates(["d", "seed"])  # which the methods of a seed share
-    visible = (tables["best_visible"] / tables["optimum"]).groupby(tables["d"]).mean()
+    tables = runs.drop_duplicates([*CELL, "seed"])  # which the methods of a seed share
+    known = tables["best_visible"] / tables["optimum"]
+    visible = known.groupby([tables[name] for name in CELL]).mean()
     rows: list[dict[Any, Any]] = []
     for key, seeds in runs.groupby([*CELL, *SERIES], sort=True):
         shares = pd.DataFrame(
@@ -79,7 +80,7 @@ def _points(stored: ReportData, family: pd.DataFrame) -> pd.DataFrame:
             interval = mean_interval(shares[name])
             row |= {f"{name}_mean": shares[name].mean(), f"{name}_low": interval.low,
                     f"{name}_high": interval.high}  # fmt: skip
-        rows.append(row | {"best_visible_mean": visible[row["d"]]})
+        rows.append(row | {"best_visible_mean": visible[tuple(row[name] for name in CELL)]})
     return pd.DataFrame(rows, columns=[*CELL, *SERIES] if not rows else None)
 
 

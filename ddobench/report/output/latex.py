@@ -2,12 +2,11 @@ r"""Tables for a paper: plain tabulars of booktabs, ready to \input, without cap
 
 from collections.abc import Iterable, Mapping, Sequence
 
-import pandas as pd
-
 from ddobench.report.claims import verdicts
 from ddobench.report.claims.claims import SOURCES
 from ddobench.report.data.files import row_stem
-from ddobench.report.tables import comparisons, pairs, standings
+from ddobench.report.data.report_data import ReportData
+from ddobench.report.tables import choices, comparisons, knobs, pairs, standings
 from ddobench.report.tables import formats as tables
 from ddobench.report.tables.columns import CELL, STUDY
 
@@ -25,6 +24,7 @@ _SIGNS = {
     "†": r"$\dagger$",
     "‡": r"$\ddagger$",
     "§": r"\S{}",
+    "¶": r"\P{}",
     "✓": r"$\surd$",  # a tick would need a further package
     "✗": r"$\times$",
     "…": r"\dots{}",
@@ -70,30 +70,37 @@ def _line(cells: Sequence[str]) -> str:
     return " & ".join(escape_latex(cell) for cell in cells) + r" \\"
 
 
-def latex_files(
-    scores: pd.DataFrame,
-    controls: pd.DataFrame,
-    paired: pd.DataFrame,
-    overall: pd.DataFrame,
-    judged: Sequence[verdicts.Verdict],
-) -> dict[str, str]:
+def latex_files(stored: ReportData, judged: Sequence[verdicts.Verdict]) -> dict[str, str]:
     """Return every table of a report by the stem of its file."""
     files = {}
-    for _, study in scores.groupby(STUDY, sort=True):
+    for _, study in stored.scores.groupby(STUDY, sort=True):
         files[row_stem("scores", study.iloc[0])] = latex_table(
             tables.score_header(), tables.format_scores(study), tables.score_words()
         )
-    for _, study in paired.groupby(STUDY, sort=True):
+    for _, study in stored.pairs.groupby(STUDY, sort=True):
         files[row_stem("pairs", study.iloc[0])] = latex_table(
             pairs.header(), pairs.format_pairs(study), pairs.WORDS
         )
-    for _, cell in controls.groupby(CELL, sort=True):
+    for _, cell in stored.comparisons.groupby(CELL, sort=True):
         files[row_stem("controls", cell.iloc[0], "d", "n")] = latex_table(
             comparisons.header(), comparisons.format_rows(cell), [0]
         )
-    for i, (_, lineup) in enumerate(overall.groupby(standings.LINEUP, sort=False), start=1):
+    for i, (_, lineup) in enumerate(
+        stored.standings.groupby(standings.LINEUP, sort=False), start=1
+    ):
         lines = [[text for text, _ in line] for line in standings.standing_cells(lineup)]
         files[f"standings-{i}"] = latex_table(standings.header(), lines, standings.word_columns())
+    for _, sweep in stored.knobs.groupby(knobs.SWEEP, sort=True):
+        lines = [[text for text, _ in line] for line in knobs.knob_cells(sweep)]
+        first = sweep.iloc[0]
+        stem = row_stem(f"settings-{first['knob']}", knobs.without_knob(first), "d", "n")
+        files[stem] = latex_table(knobs.header(sweep), lines, [0])
+    for _, cell in stored.choices.groupby(choices.CHOOSER, sort=True):
+        lines = [[text for text, _ in line] for line in choices.choice_cells(cell)]
+        stem = row_stem(
+            "choices", cell.iloc[0], "d", "n", method=choices.name_chooser(cell.iloc[0])
+        )
+        files[stem] = latex_table(choices.HEADER, lines, choices.WORDS)
     for source in SOURCES:  # all together would be longer than a page
         own = [verdict for verdict in judged if verdict.claim.source == source]
         if own:

@@ -7,10 +7,13 @@ import pandas as pd
 from ddobench.report.claims.verdicts import Verdict, verdict_markdown, verdict_table
 from ddobench.report.data.report_data import ReportData
 from ddobench.report.output.latex import latex_files
+from ddobench.report.tables.choices import choice_markdown
 from ddobench.report.tables.comparisons import comparison_markdown
 from ddobench.report.tables.formats import score_markdown, to_csv
+from ddobench.report.tables.knobs import knob_markdown
 from ddobench.report.tables.pairs import pair_markdown
 from ddobench.report.tables.standings import standing_markdown
+from ddobench.report.tables.styles import explain_signs
 
 
 def table_files(
@@ -24,6 +27,8 @@ def table_files(
         "controls": controls,
         "pairs": pairs,
         "standings": standings,
+        "settings": stored.knobs,
+        "choices": stored.choices,
         "claims": verdict_table(verdicts),
         "problems": problems,
     }
@@ -32,9 +37,11 @@ def table_files(
         "controls": comparison_markdown(controls),
         "pairs": pair_markdown(pairs),
         "standings": standing_markdown(standings),
+        "settings": knob_markdown(stored.knobs, explain_signs(stored.styles.values())),
+        "choices": choice_markdown(stored.choices),
         "claims": verdict_markdown(verdicts),
     }
-    papers = latex_files(scores, controls, pairs, standings, verdicts)
+    papers = latex_files(stored, verdicts)
     return {
         **{f"{name}.csv": to_csv(frame) for name, frame in frames.items()},
         **{f"{name}.md": text for name, text in texts.items()},

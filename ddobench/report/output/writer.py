@@ -21,7 +21,8 @@ from ddobench.report.output.rendering import render_all
 from ddobench.report.output.table_files import table_files
 from ddobench.report.page.page import FIRST_SWEEP, INTERVAL_NOTE, Contents, render_page
 from ddobench.report.tables.formats import problem_table, to_csv
-from ddobench.report.tables.styles import explain_privileges
+from ddobench.report.tables.remarks import MethodRemarks
+from ddobench.report.tables.styles import explain_signs
 from ddobench.store.atomic import write_whole
 
 Remarks = Mapping[str, Sequence[Mapping[str, str]]]  # by task: texts, some with a command
@@ -41,12 +42,14 @@ def write_report(
     report_dir: str | Path,
     filters: Mapping[str, Any] | None = None,
     remarks: Remarks | None = None,
+    method_remarks: MethodRemarks | None = None,
     claims: str | Path | None = None,
 ) -> Written:
     """Write tables, figures and the page of the stored runs that pass the filters.
 
     Filters name a column of the runs (task, method, d, n, seed, budget) and give one value or
-    several. The remarks, and the file of claims, default to those of the package.
+    several. The remarks on tasks and on methods, and the file of claims, default to those of the
+    package.
     """
     source, target = Path(results_dir), Path(report_dir)
     if not source.is_dir():
@@ -58,18 +61,20 @@ def write_report(
     if unknown:
         raise UsageError(f"a filter must be one of {', '.join(FILTERS)}, got {unknown[0]!r}")
     claimed = read_claims(claims)  # first: what is wrong in the file is known at once
-    stored = ReportData.read(source, filters)
+    packaged = _packaged_report()
+    noted = packaged["method_remarks"] if method_remarks is None else method_remarks
+    stored = ReportData.read(source, filters, noted)
     problems, verdicts = problem_table(stored.runs), judge(stored.runs, claimed)
     drawn, rendered = render_all(draw_each(stored))
     figures = [item for item in drawn if isinstance(item, Figure)]
-    notes = [INTERVAL_NOTE, *explain_privileges(stored.styles.values())]
+    notes = [INTERVAL_NOTE, *explain_signs(stored.styles.values())]
     page = render_page(
         Contents(
             stored=stored,
             drawn=drawn,
             svgs={item.name: rendered[item.name, "svg"].decode() for item in figures},
             origins=find_origins(stored),
-            remarks=_packaged_remarks() if remarks is None else remarks,
+            remarks=packaged["remarks"] if remarks is None else remarks,
             source=_from_here(source),
             command=_report_command(source, target, filters or {}, claims),
             verdicts=verdicts,
@@ -130,7 +135,7 @@ def _from_here(path: Path) -> str:
     return os.path.relpath(path)
 
 
-def _packaged_remarks() -> Remarks:
+def _packaged_report() -> dict[str, Any]:
+    """Return what the package says about reports."""
     text = resources.files("ddobench.conf").joinpath("report.yaml").read_text(encoding="utf-8")
-    remarks: Remarks = yaml.safe_load(text)["remarks"]
-    return remarks
+    return dict(yaml.safe_load(text))

@@ -17,13 +17,19 @@ from ddobench.report.data.report_data import ReportData
 from ddobench.report.data.samples import FEW
 from ddobench.report.figures.figure import FORMATS, Absence, Figure
 from ddobench.report.page.markup import embed_svg, format_sort_value, name_script, set_formula
-from ddobench.report.page.sections import claim_section, pair_section, standing_section
+from ddobench.report.page.sections import (
+    choice_section,
+    claim_section,
+    pair_section,
+    setting_section,
+    standing_section,
+)
 from ddobench.report.page.single_runs import DIGITS, address_of, first_addresses, gather_single_runs
 from ddobench.report.tables import comparisons
 from ddobench.report.tables import formats as tables
 from ddobench.report.tables.columns import CELL, SERIES, STUDY
 from ddobench.report.tables.scores import leaderboard
-from ddobench.report.tables.styles import Key, Style, explain_privileges
+from ddobench.report.tables.styles import Key, Style, explain_signs
 from ddobench.scores import (
     Part,
     Score,
@@ -96,7 +102,7 @@ def render_page(contents: Contents) -> str:
         script=Markup(script),  # ours alone: no data is rendered into it
         script_source=name_script(script),
         commands=sorted(set(runs["command"]) - {""}),
-        privileges=explain_privileges(styles.values()),
+        signs=explain_signs(styles.values()),
         interval_note=INTERVAL_NOTE,
         board_header=[heading for heading, *_ in _board_parts()],
         other_header=[heading for heading, *_ in _other_parts()],
@@ -136,6 +142,10 @@ def _task_part(task: str, contents: Contents) -> dict[str, Any]:
         "figures": [_figure_part(item, contents) for item in figures if item.subject != "task"],
         "absences": [item for item in drawn if isinstance(item, Absence)],
         "controls": _controls(task, contents.stored),
+        "settings": setting_section(
+            contents.stored.knobs.query("task == @task"), contents.stored.styles
+        ),
+        "choices": choice_section(contents.stored.choices.query("task == @task")),
         "pairs": pair_section(contents.stored.pairs.query("task == @task")),
         "studies": _studies(scores[scores["task"] == task], contents),
     }

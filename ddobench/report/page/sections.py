@@ -1,14 +1,15 @@
-"""What the page says of claims, standings and pairs of methods, ready for its templates."""
+"""What the page says of claims, standings, settings, choices and pairs, for its templates."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from ddobench.report.claims.verdicts import SIGNS, Verdict, format_finding, format_reason
-from ddobench.report.tables import pairs, standings
-from ddobench.report.tables.columns import STUDY
+from ddobench.report.tables import choices, knobs, pairs, standings
+from ddobench.report.tables.columns import SERIES, STUDY
 from ddobench.report.tables.formats import name_runs
+from ddobench.report.tables.styles import Key, Style, explain_signs
 from ddobench.scores import contrasted_scores
 
 
@@ -45,6 +46,39 @@ def standing_section(table: pd.DataFrame) -> list[dict[str, Any]]:
         }
         for _, lineup in table.groupby(standings.LINEUP, sort=False)
     ]
+
+
+def setting_section(table: pd.DataFrame, styles: Mapping[Key, Style]) -> list[dict[str, Any]]:
+    """Return a part for each sweep over a knob of a task."""
+    return [
+        {
+            "title": f"{sweep['knob'].iloc[0]}: {knobs.name_sweep(sweep.iloc[0])}",
+            "note": knobs.explain_knobs(sweep, _explain_signs_of(sweep, styles)),
+            "header": knobs.header(sweep),
+            "words": [0],
+            "rows": knobs.knob_cells(sweep),
+        }
+        for _, sweep in table.groupby(knobs.SWEEP, sort=True)
+    ]
+
+
+def choice_section(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return a part for each method that chooses, in each cell."""
+    return [
+        {
+            "title": choices.name_choices(cell.iloc[0]),
+            "note": choices.EXPLANATION,
+            "header": choices.HEADER,
+            "words": choices.WORDS,
+            "rows": choices.choice_cells(cell),
+        }
+        for _, cell in table.groupby(choices.CHOOSER, sort=True)
+    ]
+
+
+def _explain_signs_of(table: pd.DataFrame, styles: Mapping[Key, Style]) -> list[str]:
+    keys = table[["task", *SERIES]].drop_duplicates().itertuples(index=False, name=None)
+    return explain_signs(styles[key] for key in keys)
 
 
 def pair_section(table: pd.DataFrame) -> list[dict[str, Any]]:

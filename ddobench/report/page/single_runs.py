@@ -75,6 +75,7 @@ def collect_runs(stored: ReportData, runs: pd.DataFrame) -> dict[str, Any]:
     groups = runs.groupby(_GROUP, sort=True)
     heads = [rows.iloc[0] for _, rows in groups]
     graphs, graph_of = collect_graphs(stored, runs)
+    judged, judged_of = collect_judgements(stored, runs)
     origins = _share(_column(runs, "path").map(stored.provenance).map(json.dumps, "ignore"))
     origins["texts"] = [_format(json.loads(text)) for text in origins["texts"]]
     told = [score for score in page_scores() if score.name in runs]
@@ -90,6 +91,7 @@ def collect_runs(stored: ReportData, runs: pd.DataFrame) -> dict[str, Any]:
             "seed": runs["seed"].tolist(),
             "finished": runs["finished"].tolist(),
             "graph": graph_of,
+            "judged": judged_of,
             "status": _share(runs["status"]),
             "reason": _share(runs["reason"]),
             "sweep": _share(runs["command"]),
@@ -97,8 +99,29 @@ def collect_runs(stored: ReportData, runs: pd.DataFrame) -> dict[str, Any]:
             "scores": {score.name: round_numbers(runs[score.name]) for score in told},
         },
         "graphs": graphs,
+        "judged": judged,
         "curves": _curves(stored.curves, runs),
     }
+
+
+def collect_judgements(
+    stored: ReportData, runs: pd.DataFrame
+) -> tuple[list[list[dict[str, Any]]], list[int | None]]:
+    """Return what was judged before a choice, and for every run which of it is its own, if any."""
+    lists: list[list[dict[str, Any]]] = []
+    places: dict[tuple[Any, ...], int] = {}
+    for key, own in stored.judgements.groupby(["digest", "seed"], sort=False):
+        places[key] = len(lists)
+        numbers = {name: round_numbers(own[name]) for name in ("rank", "error")}
+        lists.append([
+            {"candidate": candidate, "rank": rank, "error": error, "reason": reason,
+             "chosen": bool(chosen)}
+            for candidate, rank, error, reason, chosen in zip(
+                own["candidate"], numbers["rank"], numbers["error"], own["reason"], own["chosen"],
+                strict=True)
+        ])  # fmt: skip
+    keys = zip(runs["digest"], runs["seed"], strict=True)
+    return lists, [places.get(key) for key in keys]
 
 
 def _group(head: "pd.Series[Any]", stored: ReportData) -> dict[str, Any]:

@@ -24,28 +24,32 @@ DASHES: tuple[tuple[float, ...], ...] = ((), (5, 1.6), (1.4, 1.4), (6, 1.6, 1.4,
 SIGNS = {"graph": "†", "hidden": "‡"}
 _KNOWLEDGE = {"graph": "the true graph", "hidden": "the hidden coordinates"}
 _OTHER_SIGN = "§"
+REMARK_SIGN = "¶"
 
 
 @dataclass(frozen=True)
 class Style:
     """The look of one series: a method in one variant, on one task."""
 
-    label: str  # with the signs of its privileges
+    label: str  # with the signs of its privileges and remarks
     color: str  # "#rrggbb"
     marker: str
     dashes: tuple[float, ...]  # on, off, ... in line widths; empty: solid
     privileges: tuple[str, ...]
     name: str = ""  # the label without the signs
+    remarks: tuple[str, ...] = ()  # what a reader must know before believing it, by its name
 
 
 Key = tuple[str, str, str]  # task, method, method variant
 
 
-def assign_styles(runs: pd.DataFrame) -> dict[Key, Style]:
+def assign_styles(
+    runs: pd.DataFrame, remarks: Mapping[str, tuple[str, ...]] | None = None
+) -> dict[Key, Style]:
     """Give every method and variant of these runs a look of its own, the same on all tasks.
 
     What a method is told beyond the visible table may differ from task to task, and so may the
-    signs behind its name.
+    signs behind its name. `remarks` are by digest.
     """
     cards = {str(method): _card(rows) for method, rows in runs.groupby("method")}
     labels = pd.Series({method: label for method, (label, _) in cards.items()}, dtype=object)
@@ -60,7 +64,11 @@ def assign_styles(runs: pd.DataFrame) -> dict[Key, Style]:
         suffix = f", {variant}" if variant else ""
         for task, own in rows.groupby("task"):
             privileges = privileges_of(own)
+            told = {
+                text for digest in set(own["digest"]) for text in (remarks or {}).get(digest, ())
+            }
             signs = "".join(dict.fromkeys(sign_of(privilege) for privilege in privileges))
+            signs += REMARK_SIGN if told else ""
             styles[str(task), method, variant] = Style(
                 label=name + signs + suffix,
                 name=name + suffix,
@@ -68,6 +76,7 @@ def assign_styles(runs: pd.DataFrame) -> dict[Key, Style]:
                 marker=MARKERS[slot % len(MARKERS)],
                 dashes=DASHES[slot % len(DASHES)],
                 privileges=privileges,
+                remarks=tuple(f"{name}: {text}" for text in sorted(told)),
             )
     return styles
 
@@ -83,10 +92,15 @@ def sign_of(privilege: str) -> str:
     return SIGNS.get(privilege, _OTHER_SIGN)
 
 
-def explain_privileges(styles: Iterable[Style]) -> list[str]:
+def explain_signs(styles: Iterable[Style]) -> list[str]:
     """Spell out every sign that these styles use."""
-    used = {privilege for style in styles for privilege in style.privileges}
-    return [f"{sign_of(name)} knows {_KNOWLEDGE.get(name, name)}" for name in sorted(used)]
+    shown = list(styles)
+    used = {privilege for style in shown for privilege in style.privileges}
+    remarks = {remark for style in shown for remark in style.remarks}
+    return [
+        *(f"{sign_of(name)} knows {_KNOWLEDGE.get(name, name)}" for name in sorted(used)),
+        *(f"{REMARK_SIGN} {remark}" for remark in sorted(remarks)),
+    ]
 
 
 def _card(rows: pd.DataFrame) -> tuple[str, str]:

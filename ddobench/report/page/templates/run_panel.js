@@ -15,6 +15,7 @@ function describeRun(data, i) {
     origin: shared("origin"),
     finished: runs.finished[i],
     graph: runs.graph[i] === null ? null : data.graphs[runs.graph[i]],
+    judged: runs.judged[i] === null ? null : data.judged[runs.judged[i]],
     scores: Object.fromEntries(data.scores.map(([name]) => [name, runs.scores[name][i]])),
     shown: { lines: data.lines, shares: data.shares, marks: data.marks },
     curve: cutCurve(data.curves, data.starts[i], data.curves.length[i]),
@@ -32,6 +33,7 @@ function cutCurve(curves, start, length) {
 function fillPanel(panel, run, scores) {
   panel.replaceChildren(heading(run), ...problem(run), scoreList(run, scores));
   panel.append(curveOf(run, panel));
+  if (run.judged) panel.append(make("h4", {}, "What it chose, and why"), choiceTable(run.judged));
   if (run.graph) panel.append(make("h4", {}, "Graph"), drawGraphs(run.graph, run.group));
   panel.append(
     make("h4", {}, "Repeat this run"),
@@ -68,6 +70,20 @@ function scoreList(run, scores) {
     list.append(make("div", {}, make("dt", { title: meaning }, label), make("dd", {}, text)));
   }
   return list;
+}
+
+function choiceTable(judged) {
+  const head = ["Candidate", "Chosen", "Rank correlation on the best rows", "Error there", "Why not judged"];
+  const rows = judged.map((one) => make("tr", {},
+    make("th", { scope: "row" }, one.candidate),
+    make("td", { class: "words" }, one.chosen ? "chosen" : ""),
+    make("td", {}, spell(one.rank)), make("td", {}, spell(one.error)),
+    make("td", { class: "wrap" }, one.reason)));
+  return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "What it chose, and why" },
+    make("table", {},
+      make("thead", {}, make("tr", {}, ...head.map((name, i) =>
+        make("th", { scope: "col", ...(i === 2 || i === 3 ? {} : { class: "words" }) }, name)))),
+      make("tbody", {}, ...rows)));
 }
 
 function curveOf(run, panel) {

@@ -1,0 +1,224 @@
+"""Methods against the settings of a knob of their task: a curve over numbers, rows over words."""
+
+from collections.abc import Iterator
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Drawing
+from matplotlib.ticker import MaxNLocator
+
+from ddobench.report.data.curves import choose_series, series_of
+from ddobench.report.data.details import climbing_runs
+from ddobench.report.data.files import row_stem
+from ddobench.report.data.report_data import ReportData
+from ddobench.report.data.samples import describe_sample, lost_seeds
+from ddobench.report.figures.drawing import (
+    FAINT,
+    INK,
+    LOOK,
+    PALE,
+    Values,
+    blank_axes,
+    blank_drawing,
+    draw_curve,
+    fit_margins,
+    limits_around,
+    set_title,
+    set_values,
+)
+from ddobench.report.figures.figure import Absence, Figure
+from ddobench.report.figures.labels import label_ends, wrap_text
+from ddobench.report.figures.panels import WIDTH, freeze_layout
+from ddobench.report.tables.columns import CELL, SERIES
+from ddobench.report.tables.knobs import (
+    MEASURES,
+    SWEEP,
+    UNITS,
+    name_sweep,
+    rank_series,
+    settings_of,
+    without_knob,
+)
+from ddobench.report.tables.styles import Style
+from ddobench.scores import HEADLINE, SHARE
+
+_PUBLISHED = {"noise": "noise", "bump": "forms"}  # the experiment that turns each knob
+_TASK = "chain"  # which they are about
+_MOST_PANELS = 5
+_ROW = 0.27  # inches
+_WIDEST_LABEL = 34  # characters
+_SCALES = {"share": SHARE.scale, "value": HEADLINE.unit.scale}
+_TEXT = (
+    "Nothing about the task differs but {knob}. Means over seeds of the value of the designs that "
+    "a method itself ranks highest at its last iteration, invalid ones counted as the worst "
+    "visible value, with 95\u00a0% bootstrap intervals (BCa); 0 is the mean of the visible values."
+)
+_SHARE = "The dotted line is the optimum."
+_NO_OPTIMUM = "Where no exact optimum is known, values are in sd of the visible ones."
+_ON_AVERAGE = "Methods come by their mean over the panels, each relative to the best there."
+_EVEN = "Settings are evenly spaced."
+
+
+def shares_by_setting(stored: ReportData) -> Iterator[Figure | Absence]:
+    """Draw every sweep over a knob of a task."""
+    table = stored.knobs
+    for _, sweep in table.groupby(SWEEP, sort=True):
+        numeric = bool(sweep["numeric"].iloc[0])
+        yield _curve_figure(stored, sweep) if numeric else _row_figure(stored, sweep)
+    drawn = set(table.loc[table["task"] == _TASK, "knob"])
+    climbs = _TASK in set(climbing_runs(stored)["task"])
+    for knob, experiment in _PUBLISHED.items():
+        if climbs and knob not in drawn:
+            yield Absence(
+                title=f"Share of the optimum against {knob}: {_TASK}",
+                task=_TASK,
+                reason=f"all stored runs of one size have the same {knob}",
+                remedy=f"python -m ddobench -m experiment={experiment}",
+            )
+
+
+def _figure(
+    stored: ReportData, sweep: pd.DataFrame, told: list[str], drawing: Drawing, measure: str
+) -> Figure:
+    first = sweep.iloc[0]
+    knob = str(first["knob"])
+    name = name_sweep(first)
+    sample = describe_sample(stored, sweep, f"method and {knob}")
+    runs = stored.runs.merge(sweep[[*CELL, *SERIES]], on=[*CELL, *SERIES])
+    title = MEASURES[measure]
+    return Figure(
+        name=row_stem(knob, without_knob(first), "d", "n"),
+        title=f"{title[0].upper()}{title[1:]} against {knob}: {name}",
+        caption=" ".join([_TEXT.format(knob=knob), *told, *sample]),
+        task=str(first["task"]),
+        data=sweep,
+        commands=tuple(sorted(set(runs["command"]) - {""})),
+        drawing=drawing,
+        subject="methods",
+    )  # fmt: skip
+
+
+def _curve_figure(stored: ReportData, sweep: pd.DataFrame) -> Figure:
+    shown, hidden = choose_series(sweep)
+    measure = "share" if set(shown["measure"]) == {"share"} else "value"
+    told = [_EVEN, _SHARE if measure == "share" else ""]
+    if hidden:
+        told.append(f"{hidden} variants of these methods are left out; the tables have them.")
+    drawing = _draw_curves(stored, shown, measure)
+    return _figure(stored, shown, [*filter(None, told)], drawing, measure)
+
+
+def _draw_curves(stored: ReportData, sweep: pd.DataFrame, measure: str) -> Drawing:
+    settings, task, scale = settings_of(sweep), str(sweep["task"].iloc[0]), _SCALES[measure]
+    lacking = lost_seeds(stored)
+    x = np.arange(len(settings), dtype=float)
+    with mpl.rc_context(LOOK):
+        drawing = blank_drawing()
+        axes = blank_axes(drawing)
+        axes.axhline(0, color=INK, linewidth=0.8, zorder=1)
+        ends: list[tuple[Style, float, float]] = []
+        for key in series_of(sweep):
+            style = stored.styles[task, *key]
+            own = sweep[(sweep[SERIES] == list(key)).all(axis=1)]
+            short = [(*row, *key) in lacking for row in own[CELL].itertuples(index=False)]
+            curve = own.assign(short=short).set_index("setting").reindex(settings)
+            mean, low, high = _numbers(curve, measure)
+            draw_curve(axes, x, mean, (low, high), style, curve["short"].eq(True).to_numpy(),
+                       covered=len(ends))  # fmt: skip
+            last = np.flatnonzero(np.isfinite(mean))[-1]
+            ends.append((style, float(x[last]), float(mean[last])))
+        heights = np.concatenate(_numbers(sweep, measure))
+        if measure == "share":
+            axes.axhline(scale, color=FAINT, linewidth=0.9, dashes=(1.5, 1.5), zorder=1)
+            heights = np.append(heights, scale)
+        axes.set_xlabel(str(sweep["knob"].iloc[0]), parse_math=False)
+        axes.set_xticks(x, settings, parse_math=False)
+        axes.set_xlim(-0.15, x[-1] + 0.08)
+        axes.set_ylabel(f"{MEASURES[measure]} [{UNITS[measure].split()[0]}]")
+        set_title(axes, name_sweep(sweep.iloc[0]))
+        set_values(axes, heights, floor=0.0)
+        label_ends(axes, ends)
+        fit_margins(drawing, axes)
+    return drawing
+
+
+def _numbers(sweep: pd.DataFrame, measure: str) -> tuple[Values, Values, Values]:
+    """Return means and both ends of their intervals, as they are shown."""
+    scale = _SCALES[measure]
+    mean, low, high = (
+        scale * sweep[f"{measure}_{part}"].to_numpy(dtype=float) for part in ("mean", "low", "high")
+    )
+    return mean, low, high
+
+
+def _row_figure(stored: ReportData, sweep: pd.DataFrame) -> Figure:
+    settings = settings_of(sweep)
+    shown = sweep[sweep["setting"].isin(settings[:_MOST_PANELS])]
+    measures = set(shown["measure"])
+    told = [_SHARE if "share" in measures else "", _NO_OPTIMUM if "value" in measures else ""]
+    told.append(_ON_AVERAGE)
+    if len(settings) > _MOST_PANELS:
+        told.append(f"The tables also have {', '.join(settings[_MOST_PANELS:])}.")
+    measure = "share" if measures == {"share"} else "value"
+    return _figure(stored, shown, [*filter(None, told)], _draw_rows(stored, shown), measure)
+
+
+def _draw_rows(stored: ReportData, sweep: pd.DataFrame) -> Drawing:
+    """Draw one panel per setting with a row for each method, the best on top."""
+    settings, keys = settings_of(sweep), rank_series(sweep)
+    task, knob = str(sweep["task"].iloc[0]), str(sweep["knob"].iloc[0])
+    labels = [wrap_text(stored.styles[task, *key].label, _WIDEST_LABEL) for key in keys]
+    title, lacking = wrap_text(name_sweep(sweep.iloc[0]), 90), lost_seeds(stored)
+    with mpl.rc_context(LOOK):
+        height = 1.0 + _ROW * len(keys) + 0.17 * title.count("\n")
+        drawing = blank_drawing(WIDTH, height)
+        drawing.set_layout_engine("constrained", w_pad=0.06, h_pad=0.06)
+        drawing.suptitle(title, x=0.012, ha="left", fontsize=9.5, parse_math=False)
+        panels = drawing.subplots(1, len(settings), sharey=True, squeeze=False)[0]
+        for axes, setting in zip(panels, settings, strict=True):
+            here = sweep[sweep["setting"] == setting]
+            measure = str(here["measure"].iloc[0])
+            alike = sweep[sweep["measure"] == measure]  # panels of one measure share their limits
+            _draw_panel(axes, here, stored, keys, lacking)
+            ends = [0.0, *([float(_SCALES[measure])] if measure == "share" else [])]
+            axes.set_xlim(*limits_around([*ends, *np.concatenate(_numbers(alike, measure))], 0.08))
+            axes.set_title(f"{knob} = {setting}", loc="left", fontsize=9, parse_math=False)
+            axes.set_xlabel(UNITS[measure] if measure == "share" else f"value [{UNITS[measure]}]",
+                            fontsize=8.5)  # fmt: skip
+        panels[0].set_yticks(range(len(keys)), labels, fontsize=8)
+        for text in panels[0].get_yticklabels():
+            text.set_parse_math(False)
+        panels[0].set_ylim(len(keys) - 0.4, -0.6)
+        freeze_layout(drawing)
+    return drawing
+
+
+def _draw_panel(
+    axes: Axes,
+    here: pd.DataFrame,
+    stored: ReportData,
+    keys: list[tuple[str, str]],
+    lacking: set[tuple[object, ...]],
+) -> None:
+    """Draw the means of one setting, each method in its row."""
+    measure = str(here["measure"].iloc[0])
+    axes.grid(axis="x", color=PALE, linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.spines["left"].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    axes.tick_params(axis="x", labelsize=8)
+    axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
+    axes.axvline(0, color=INK, linewidth=0.8, zorder=1)
+    if measure == "share":
+        axes.axvline(_SCALES[measure], color=FAINT, linewidth=0.9, dashes=(1.5, 1.5), zorder=1)
+    for row, mean, low, high in zip(here.to_dict("records"), *_numbers(here, measure), strict=True):
+        key = (str(row["method"]), str(row["method_variant"]))
+        style, y = stored.styles[str(row["task"]), *key], keys.index(key)
+        hollow = (*(row[name] for name in CELL), *key) in lacking
+        axes.hlines(y, low, high, color=style.color, linewidth=1.6, zorder=3)
+        axes.plot([mean], [y], linestyle="none", marker=style.marker, markersize=6.5,
+                  markerfacecolor="white" if hollow else style.color,
+                  markeredgecolor=style.color if hollow else "white",
+                  markeredgewidth=1.1 if hollow else 0.6, zorder=4)  # fmt: skip

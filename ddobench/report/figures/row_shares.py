@@ -1,0 +1,130 @@
+"""How many rows a method needs: its share of the optimum against rows per squared dimension."""
+
+from collections.abc import Iterator
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure as Drawing
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator, PercentFormatter
+
+from ddobench.report.data.curves import choose_series, series_of
+from ddobench.report.data.files import row_stem
+from ddobench.report.data.report_data import ReportData
+from ddobench.report.data.samples import describe_sample, lost_seeds
+from ddobench.report.figures.drawing import FAINT, INK, LOOK, draw_curve, set_values
+from ddobench.report.figures.figure import Absence, Figure
+from ddobench.report.figures.labels import wrap_text
+from ddobench.report.figures.panels import freeze_layout, panel_grid
+from ddobench.report.figures.shares import share_points
+from ddobench.report.tables.columns import CELL, SERIES, STUDY
+from ddobench.report.tables.formats import name_runs
+from ddobench.report.tables.styles import DASHES, MARKERS, Style
+
+_PUBLISHED = "chain"  # the task of the published sweep
+_WIDEST_TITLE = 26  # characters above a panel
+_SHADES = mpl.colormaps["viridis_r"]
+_LIGHTEST, _DARKEST = 0.18, 1.0  # of the shades, so that the smallest d is seen on white
+_COUNTED = ("final_mean", "final_low", "final_high")
+_TEXT = (
+    "Value as a share of the optimum (0 is the mean of the visible values, 100\u00a0% the optimum) "
+    "of the designs that a method itself ranks highest at its last iteration, invalid ones counted "
+    "as the worst visible value, against the number of visible rows n divided by the squared "
+    "dimension: where the curves of different d lie on each other, the rows that a method needs "
+    "grow as d\u00b2. One panel per method. Means over seeds with 95\u00a0% bootstrap intervals "
+    "(BCa); the dotted line is the optimum."
+)
+
+
+def optimum_share_by_rows(stored: ReportData) -> Iterator[Figure | Absence]:
+    """Draw the share against n / d^2 for every task, variant and budget with several n at one d."""
+    drawn, climbing = False, set()
+    for _, study in stored.curves.groupby(STUDY, sort=True):
+        if study["iteration"].max() > 0:
+            climbing.add(str(study["task"].iloc[0]))
+            points, hidden = choose_series(_with_several_rows(share_points(stored, study)))
+            if len(points):
+                drawn = True
+                yield _figure(stored, points, hidden)
+    if not drawn and _PUBLISHED in climbing:
+        yield Absence(
+            title=f"Share of the optimum against rows: {_PUBLISHED}",
+            task=_PUBLISHED,
+            reason="no dimension has runs with several numbers of rows and a known optimum",
+            remedy="python -m ddobench -m experiment=rows",
+        )
+
+
+def _with_several_rows(points: pd.DataFrame) -> pd.DataFrame:
+    """Keep the series that have several numbers of rows at some dimension."""
+    rows = points.groupby([*SERIES, "d"])["n"].transform("nunique")
+    return points[rows.groupby([points[name] for name in SERIES]).transform("max") > 1]
+
+
+def _figure(stored: ReportData, points: pd.DataFrame, hidden: int) -> Figure:
+    first = points.iloc[0]
+    left_out = f" {hidden} variants of these methods are left out." if hidden else ""
+    points = points.assign(rows_per_square=points["n"] / points["d"] ** 2)
+    sample = describe_sample(stored, points, "method, d and n")
+    return Figure(
+        name=row_stem("rows", first),
+        title=f"Share of the optimum against rows: {name_runs(first)}",
+        caption=" ".join([_TEXT + left_out, *sample]),
+        task=str(first["task"]),
+        data=points.drop(columns=[name for name in points if str(name).startswith("best_m")]),
+        commands=stored.commands(first[STUDY].to_dict()),
+        drawing=_draw(points, stored, name_runs(first)),
+        subject="methods",
+    )  # fmt: skip
+
+
+def _draw(points: pd.DataFrame, stored: ReportData, name: str) -> Drawing:
+    keys = series_of(points)
+    task = str(points["task"].iloc[0])
+    looks = shade_sizes(sorted(int(d) for d in points["d"].unique()))
+    lacking = lost_seeds(stored)
+    with mpl.rc_context(LOOK):
+        drawing, panels = panel_grid(
+            len(keys), name, [*looks.values()], "$n / d^2$", "share of the optimum [%]",
+        )  # fmt: skip
+        for axes, key in zip(panels, keys, strict=True):
+            title = wrap_text(stored.styles[task, *key].label, _WIDEST_TITLE)
+            axes.set_title(title, loc="left", fontsize=9, parse_math=False)
+            axes.axhline(0, color=INK, linewidth=0.8, zorder=1)
+            axes.axhline(1, color=FAINT, linewidth=0.9, dashes=(1.5, 1.5), zorder=1)
+            own = points[(points[SERIES] == list(key)).all(axis=1)].sort_values("n")
+            for covered, (d, look) in enumerate(looks.items()):
+                curve = own[own["d"] == d]
+                short = [(*row, *key) in lacking for row in curve[CELL].itertuples(index=False)]
+                mean, low, high = (curve[part].to_numpy(dtype=float) for part in _COUNTED)
+                draw_curve(axes, curve["rows_per_square"].to_numpy(dtype=float), mean, (low, high),
+                           look, np.array(short, dtype=bool), covered)  # fmt: skip
+        _set_ratios(panels[0], points["rows_per_square"].to_numpy(dtype=float))
+        heights = points[[*_COUNTED]].to_numpy(dtype=float)
+        set_values(panels[0], np.append(heights.ravel(), 1.0), 0.0)
+        panels[0].yaxis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=""))
+        freeze_layout(drawing)
+    return drawing
+
+
+def shade_sizes(sizes: list[int]) -> dict[int, Style]:
+    """Give every dimension a look, the larger the darker."""
+    steps = np.linspace(_LIGHTEST, _DARKEST, len(sizes)) if len(sizes) > 1 else [_DARKEST]
+    return {
+        d: Style(f"d = {d}", to_hex(_SHADES(step)), MARKERS[i % len(MARKERS)],
+                 DASHES[i % len(DASHES)], ())
+        for i, (d, step) in enumerate(zip(sizes, steps, strict=True))
+    }  # fmt: skip
+
+
+def _set_ratios(axes: Axes, ratios: np.ndarray[tuple[int], np.dtype[np.float64]]) -> None:
+    """Set the horizontal axis to all ratios, logarithmic."""
+    low, high = float(ratios.min()), float(ratios.max())
+    room = max(high / low, 1.5) ** 0.06
+    axes.set_xscale("log")
+    axes.set_xlim(low / room, high * room)
+    axes.xaxis.set_major_locator(LogLocator(10, subs=(1.0, 2.0, 5.0)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+    axes.xaxis.set_minor_locator(NullLocator())

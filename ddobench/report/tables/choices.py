@@ -1,0 +1,127 @@
+"""What methods that choose among candidates chose, and by what: told by each run of them."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pandas as pd
+
+from ddobench.report.tables.columns import CELL, SERIES
+from ddobench.report.tables.formats import (
+    DASH,
+    escape_markdown,
+    format_number,
+    markdown_table,
+    name_runs,
+)
+from ddobench.report.tables.styles import Key, Style
+
+CHOOSER = [*CELL, *SERIES]  # the columns that tell tables of choices apart
+HEADER = ["candidate", "chosen", "rank correlation", "error", "judged", "why not judged"]
+WORDS = [0, 5]  # the columns under HEADER that hold words
+EXPLANATION = (
+    "For each seed the candidates were fitted to the rows below a percentile of the visible values "
+    "and judged on the best rows, which they had not seen: by the correlation of ranks, predicted "
+    "and visible, which decides, and by the squared error as a share of the variance of all "
+    "visible values. Numbers are means over the seeds where a candidate was judged. What is chosen "
+    "without having been judged stands in where no candidate is better than chance."
+)
+_JUDGED = ["candidate", "rank", "error", "reason", "chosen"]
+_COLUMNS = [*CHOOSER, "label", "candidate", "chosen", "seeds", "judged", "rank", "error", "reason"]
+Read = Callable[[str], Mapping[str, Any]]  # what a run tells, by its path
+
+
+def read_judgements(runs: pd.DataFrame, read: Read) -> pd.DataFrame:
+    """Return one row per finished run and candidate, for the methods that tell of candidates.
+
+    It costs a look at the file of every run of these. Where the first run of a configuration tells
+    of no candidates, no other run of it does.
+    """
+    rows: list[dict[Any, Any]] = []
+    silent: set[str] = set()
+    shared = [*CHOOSER, "digest", "seed"]
+    finished = runs[runs["status"] == "ok"]
+    for run in (finished if "path" in runs else finished.head(0)).to_dict("records"):
+        if run["digest"] in silent or not isinstance(run["path"], str):
+            continue
+        told = read(run["path"])  # nothing of a file that is gone or torn
+        if told and "candidates" not in told:
+            silent.add(run["digest"])
+        named = {name: run[name] for name in shared}
+        rows += [named | judgement for judgement in _judgements(told)]
+    return pd.DataFrame(rows, columns=[*shared, *_JUDGED])
+
+
+def _judgements(told: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield what a run tells of its candidates, and of what it chose if that is none of them."""
+    listed = told.get("candidates")
+    judged = [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
+    for one in judged:
+        yield {
+            "candidate": str(one.get("candidate", "")),
+            "rank": _number(one.get("held_out_top_rank")),
+            "error": _number(one.get("held_out_error")),
+            "reason": str(one.get("reason") or ""),
+            "chosen": one.get("chosen") is True,
+        }
+    if judged and "chosen" in told and not any(one.get("chosen") is True for one in judged):
+        yield {"candidate": str(told["chosen"]), "reason": "", "chosen": True}
+
+
+def _number(value: Any) -> float:
+    return float(value) if isinstance(value, int | float) else float("nan")
+
+
+def choice_table(judgements: pd.DataFrame, styles: Mapping[Key, Style]) -> pd.DataFrame:
+    """Return one row per cell, method and candidate, in the order of the candidates."""
+    rows: list[dict[Any, Any]] = []
+    for key, own in judgements.groupby(CHOOSER, sort=True):
+        named: dict[str, Any] = dict(zip(CHOOSER, key, strict=True))
+        style = styles[named["task"], named["method"], named["method_variant"]]
+        named |= {"label": style.label, "seeds": own["seed"].nunique()}
+        for candidate, judged in own.groupby("candidate", sort=False):
+            ranks, errors = (judged[name].astype(float).dropna() for name in ("rank", "error"))
+            reasons = [reason for reason in judged["reason"] if reason]
+            rows.append(named | {
+                "candidate": candidate,
+                "chosen": int(judged["chosen"].astype(bool).sum()),
+                "judged": len(ranks),
+                "rank": ranks.mean() if len(ranks) else float("nan"),
+                "error": errors.mean() if len(errors) else float("nan"),
+                "reason": max(reasons, key=reasons.count) if reasons else "",
+            })  # fmt: skip
+    return pd.DataFrame(rows, columns=_COLUMNS)
+
+
+def choice_cells(cell: pd.DataFrame) -> list[list[tuple[str, Any]]]:
+    """Return the choices of one method in one cell under HEADER, each with a value to sort by."""
+    return [
+        [
+            (row["candidate"], row["candidate"]),
+            (f"{row['chosen']} of {row['seeds']}", row["chosen"]),
+            (format_number(row["rank"]), row["rank"]),
+            (format_number(row["error"]), row["error"]),
+            (str(row["judged"]), row["judged"]),
+            (row["reason"] or DASH, 0),
+        ]
+        for row in cell.to_dict("records")
+    ]
+
+
+def name_chooser(row: "pd.Series[Any]") -> str:
+    """Name a method and its variant."""
+    return f"{row['method']} {row['method_variant']}".strip()
+
+
+def name_choices(row: "pd.Series[Any]") -> str:
+    """Name the choices of a method in a cell."""
+    return f"{row['label']} on {name_runs(row, 'n', 'd')}"
+
+
+def choice_markdown(table: pd.DataFrame) -> str:
+    """Spell the choices for people, one heading per cell and method."""
+    parts = ["# What was chosen, and why\n", f"{EXPLANATION}\n"]
+    for _, cell in table.groupby(CHOOSER, sort=True):
+        parts.append(f"## {escape_markdown(name_choices(cell.iloc[0]))}\n")
+        lines = [[text for text, _ in line] for line in choice_cells(cell)]
+        parts.append(markdown_table(HEADER, lines, words=WORDS))
+    return "\n".join(parts)

@@ -1,0 +1,101 @@
+"""Promises of what is told of methods that choose among candidates."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ddobench.report.data.report_data import ReportData
+from ddobench.report.page.single_runs import collect_judgements
+from ddobench.report.tables.choices import choice_cells, choice_markdown
+from tests.support.synthetic_runs import climb, evidence_of
+from tests.support.synthetic_stores import Details, stored_with
+
+NAN = float("nan")
+
+
+def judge(chosen: str, **ranks: float) -> Details:
+    """Return what a run tells that judged some candidates by the order of the best rows."""
+    return {
+        "chosen": chosen,
+        "candidates": [
+            {"candidate": name, "held_out_top_rank": rank, "held_out_error": 1 - rank,
+             "reason": "it predicts nothing" if np.isnan(rank) else "", "chosen": name == chosen}
+            for name, rank in ranks.items()
+        ],
+    }  # fmt: skip
+
+
+def choosing(folder: Path, *told: Details, **changes: Any) -> ReportData:
+    """Return runs of a method that chooses, one seed each, and one that does not."""
+    runs = [(climb("picker", seed=seed, label="Picker", **changes), one)
+            for seed, one in enumerate(told)]  # fmt: skip
+    return stored_with(folder, [*runs, (climb("plain"), {"units": 3})])
+
+
+def test_the_table_counts_choices_and_averages_what_they_were_made_by(tmp_path: Path) -> None:
+    stored = choosing(
+        tmp_path, judge("a", a=0.8, b=0.2), judge("a", a=0.6, b=0.5), judge("b", a=0.1, b=0.5)
+    )
+    table = stored.choices
+    assert table["candidate"].tolist() == ["a", "b"]
+    assert table["chosen"].tolist() == [2, 1]
+    assert table["rank"].tolist() == pytest.approx([0.5, 0.4])
+    assert table["error"].tolist() == pytest.approx([0.5, 0.6])
+    assert set(table["seeds"]) == {3}
+    assert set(table["method"]) == {"picker"}
+    lines = [[text for text, _ in line] for line in choice_cells(table)]
+    assert lines[0][:5] == ["a", "2 of 3", "0.50", "0.50", "3"]
+
+
+def test_a_candidate_that_was_not_judged_says_why_and_is_not_averaged(tmp_path: Path) -> None:
+    table = choosing(tmp_path, judge("a", a=0.8, b=NAN), judge("a", a=0.6, b=0.4)).choices
+    second = table.iloc[1]
+    assert (second["judged"], second["rank"]) == (1, pytest.approx(0.4))
+    assert second["reason"] == "it predicts nothing"
+
+
+def test_what_is_chosen_because_nothing_was_trusted_has_a_row_of_its_own(tmp_path: Path) -> None:
+    table = choosing(tmp_path, judge("naive", a=0.01), judge("a", a=0.7)).choices
+    assert table["candidate"].tolist() == ["a", "naive"]
+    assert table["chosen"].tolist() == [1, 1]
+    assert table["judged"].tolist() == [2, 0]
+    assert "| naive | 1 of 2 |" in choice_markdown(table)
+
+
+def test_each_run_of_the_page_has_what_its_own_choice_was_made_by(tmp_path: Path) -> None:
+    stored = choosing(tmp_path, judge("a", a=0.81234, b=NAN), judge("b", a=0.1, b=0.5))
+    lists, places = collect_judgements(stored, stored.runs)
+    own = dict(
+        zip(zip(stored.runs["method"], stored.runs["seed"], strict=True), places, strict=True)
+    )
+    assert own["plain", 0] is None
+    first, second = (lists[own["picker", seed] or 0] for seed in (0, 1))
+    assert [one["chosen"] for one in first] == [True, False]
+    assert first[0]["rank"] == 0.8123
+    assert first[1]["rank"] is None
+    assert first[1]["reason"] == "it predicts nothing"
+    assert [one["chosen"] for one in second] == [False, True]
+
+
+def test_variants_and_cells_are_told_apart(tmp_path: Path) -> None:
+    runs = [
+        (climb("picker", seed=seed, method_variant=variant), judge(chosen, a=0.5, b=0.4))
+        for variant, chosen in (("", "a"), ("percentile=80", "b"))
+        for seed in (0, 1)
+    ]
+    table = stored_with(tmp_path, runs).choices
+    assert table["chosen"].tolist() == [2, 0, 0, 2]
+
+
+@pytest.mark.parametrize("odd", ["words", [1, 2], {"a": 1}, None, [], [{}]])
+def test_odd_candidates_of_a_stranger_do_not_end_a_report(tmp_path: Path, odd: Any) -> None:
+    table = choosing(tmp_path, {"candidates": odd, "chosen": "a"}).choices
+    assert len(choice_cells(table)) == len(table)
+
+
+def test_runs_that_were_never_stored_and_empty_stores_have_no_choices() -> None:
+    stored = evidence_of([climb("picker")])
+    assert stored.choices.empty
+    assert choice_markdown(stored.choices).startswith("# What was chosen, and why")
