@@ -88,6 +88,21 @@ def _is_recovery(value: Any) -> bool:
     return _are_numbers(value) and {"precision", "recall"} <= {*value}
 
 
+def _is_units_graph(value: Any) -> bool:
+    """Tell whether there is a row of energies for each unit, and edges between their columns."""
+    if not isinstance(value, Mapping) or not _is_matrix(value.get("energy")):
+        return False
+    edges: Any = value.get("edges")
+    width = len(value["energy"][0])
+    return _are_edges(edges) and all(node < width for edge in edges for node in edge)
+
+
+def _are_judgements(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(one, Mapping) and isinstance(one.get("candidate"), str) for one in value
+    )
+
+
 def _same_width(one: Any, other: Any) -> bool:
     return one is None or other is None or len(one[0]) == len(other[0])
 
@@ -110,4 +125,7 @@ _EXPECTED: dict[str, Callable[[Any], bool]] = {
     "codes_sample": _is_matrix,
     "decoded_sample": _is_matrix,
     "values_sample": _is_vector,
+    "units_graph": _is_units_graph,
+    "candidates": _are_judgements,
+    "chosen": lambda value: isinstance(value, str),
 }
