@@ -15,6 +15,7 @@ from ddobench.check.subject import Subject
 from ddobench.contracts import Dataset, Method, Problem
 from ddobench.rng import Streams
 from ddobench.runner.execute import collect
+from ddobench.scores import HEADLINE, INVALID_FINAL, REGRET_FINAL
 from ddobench.store.runs import Store, read_record
 
 _SEEDS = (0, 1)
@@ -33,16 +34,17 @@ def completeness(subject: Subject) -> str | None:
             return "no values or no designs were recorded"
         if record.values.shape != (steps, len(record.designs)):
             return f"values {record.values.shape} for {steps} iterations"
-        if not np.isfinite(row["final_model"]):
-            return f"the final value of seed {row['seed']} is {row['final_model']}"
-        if row["invalid_final"] != np.isnan(record.values[-1]).mean():
-            return f"a share of {row['invalid_final']} is called invalid"
+        if not np.isfinite(row[HEADLINE.name]):
+            return f"the {HEADLINE.label} of seed {row['seed']} is {row[HEADLINE.name]}"
+        share = row[INVALID_FINAL.name]
+        if share != np.isnan(record.values[-1]).mean():
+            return f"a share of {share} is called invalid"
     return None
 
 
 def regret(subject: Subject) -> str | None:
     """Look whether a run is better than what its task calls best."""
-    worst = min(record.row["regret_final"] for record in subject.records)
+    worst = min(record.row[REGRET_FINAL.name] for record in subject.records)
     return f"a regret of {worst:.3g}" if worst < -1e-9 else None  # none where it is unknown, NaN
 
 
