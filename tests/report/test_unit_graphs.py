@@ -108,9 +108,10 @@ def test_runs_with_units_that_were_stored_before_get_a_remedy(tmp_path: Path) ->
     ["words", {}, {"edges": []}, {"edges": [], "energy": [[0.5], [1, 2]]},
      {"edges": [], "energy": [[0.5, 7.0]]}, {"edges": [], "energy": "none"}],
 )  # fmt: skip
-def test_what_cannot_be_drawn_is_passed_over(tmp_path: Path, odd: Any) -> None:
+def test_what_cannot_be_drawn_is_not_drawn(tmp_path: Path, odd: Any) -> None:
     runs = [(with_units(), {"units": 2, "alignment": 0.4, "units_graph": odd})]
-    assert [x for x in graph_of_units(stored_with(tmp_path, runs)) if isinstance(x, Figure)] == []
+    drawn = list(graph_of_units(stored_with(tmp_path, runs)))
+    assert not [one for one in drawn if isinstance(one, Figure)]
 
 
 def test_units_are_sorted_by_where_their_energy_lies() -> None:

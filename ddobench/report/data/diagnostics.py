@@ -125,6 +125,7 @@ _EXPECTED: dict[str, Callable[[Any], bool]] = {
     "codes_sample": _is_matrix,
     "decoded_sample": _is_matrix,
     "values_sample": _is_vector,
+    "units": _is_count,
     "units_graph": _is_units_graph,
     "candidates": _are_judgements,
     "chosen": lambda value: isinstance(value, str),
