@@ -90,11 +90,17 @@ def _is_recovery(value: Any) -> bool:
 
 def _is_units_graph(value: Any) -> bool:
     """Tell whether there is a row of energies for each unit, and edges between their columns."""
-    if not isinstance(value, Mapping) or not _is_matrix(value.get("energy")):
+    if not isinstance(value, Mapping):
         return False
+    energy: Any = value.get("energy")
     edges: Any = value.get("edges")
-    width = len(value["energy"][0])
-    return _are_edges(edges) and all(node < width for edge in edges for node in edge)
+    if energy == [] and edges == []:  # a model without units
+        return True
+    return _is_matrix(energy) and _are_edges(edges) and _are_nodes_below(edges, len(energy[0]))
+
+
+def _are_nodes_below(edges: Any, nodes: int) -> bool:
+    return all(node < nodes for edge in edges for node in edge)
 
 
 def _are_judgements(value: Any) -> bool:
