@@ -1,25 +1,37 @@
 """ddobench: given only a table of designs and values, which method proposes the best new designs?
 
-The Python interface: `run` runs (or finds stored), `load` gives one row per stored run and
-`load_curves` one row per run and iteration.
+The Python interface: `propose` gives new designs for rows of your own; `example_table` gives the
+rows of a task to try it with, and `example_values` what designs of it are truly worth. `run` runs
+(or finds stored), `load` gives one row per stored run and `load_curves` one row per run and
+iteration.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ddobench.determinism import request_stable_products
 
 if TYPE_CHECKING:
     from ddobench.api import load, load_curves, run
+    from ddobench.proposing.examples import example_table, example_values
+    from ddobench.proposing.propose import propose
 
-__all__ = ["load", "load_curves", "run"]
+__all__ = ["example_table", "example_values", "load", "load_curves", "propose", "run"]
+
+_HOMES = {
+    "example_table": "ddobench.proposing.examples",
+    "example_values": "ddobench.proposing.examples",
+    "load": "ddobench.store.runs",
+    "load_curves": "ddobench.store.runs",
+    "propose": "ddobench.proposing.propose",
+    "run": "ddobench.api",
+}
 
 request_stable_products()
 
 
 def __getattr__(name: str) -> Any:
     """Import the interface on first use: the command line must start without pandas and torch."""
-    if name in __all__:
-        from ddobench import api
-
-        return getattr(api, name)
-    raise AttributeError(f"module 'ddobench' has no attribute {name!r}")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'ddobench' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

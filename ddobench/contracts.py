@@ -91,6 +91,14 @@ class Dataset:
 
 
 @dataclass(frozen=True)
+class HiddenRows:
+    """Rows of a table that no method is shown, for the harness to ask predictions of."""
+
+    x: Tensor  # (S, H, d)
+    y: Tensor  # (S, H)
+
+
+@dataclass(frozen=True)
 class Problem(ABC):
     """S instances of a task: the visible table and, for the harness alone, the oracle."""
 
@@ -98,6 +106,12 @@ class Problem(ABC):
     optimum: Tensor | None  # (S,) the largest value any valid design has, where known exactly
     graphs: tuple[Graph, ...] | None  # the true graph of each instance, where known
     hidden: Tensor | None = None  # (S, N, d_hidden) coordinates behind data.x, where there are any
+    held_out: HiddenRows | None = None  # where there are any
+
+    @property
+    def measures(self) -> bool:
+        """Whether new designs have a value at all; False: only rows of a table do."""
+        return True
 
     def evaluate(self, x: Tensor) -> Tensor:  # (S, K, d) -> (S, K)
         """Return the true value of each design in float64, NaN where the design is invalid."""

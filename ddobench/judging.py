@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import spearmanr
 
 Values = NDArray[np.float64]
 
@@ -69,6 +70,32 @@ class Judged:
         return means
 
 
+TOP_SHARE = 0.1  # of the rows held out: those that a method ranks first
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """How a method predicts rows that it was not shown, NaN where it predicts nothing."""
+
+    error: float = float("nan")  # root mean square, in standard deviations of the visible values
+    rank: float = float("nan")  # rank correlation of predictions and values
+    top: float = float("nan")  # mean value of the tenth ranked first, in standard deviations
+
+    @classmethod
+    def of(cls, values: Values, predicted: Values, reference: Reference) -> "HeldOut":
+        """Judge raw predictions of raw values, (H,) each."""
+        truth, guess = reference.standardise(values), reference.standardise(predicted)
+        if not len(truth) or not np.isfinite(guess).all():
+            return cls()
+        first = np.argsort(-guess, kind="stable")[: max(1, round(TOP_SHARE * len(truth)))]
+        varied = len(truth) > 2 and np.ptp(truth) > 0 and np.ptp(guess) > 0
+        return cls(
+            error=float(np.sqrt(np.mean((guess - truth) ** 2))),
+            rank=float(spearmanr(guess, truth).statistic) if varied else float("nan"),
+            top=float(truth[first].mean()),
+        )
+
+
 @dataclass(frozen=True)
 class Ending:
     """What a score of a run is taken from: its curves, and where the optimum is."""
@@ -76,3 +103,4 @@ class Ending:
     curves: dict[str, Values]  # (T,) each
     optimum: float  # in standard deviations, NaN where unknown
     regret_scale: float  # units of regret in a standard deviation
+    held_out: HeldOut = HeldOut()  # of a task that hides rows

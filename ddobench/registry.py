@@ -67,6 +67,22 @@ def read_choice(group: str, choice: str) -> dict[str, Any]:
     return own
 
 
+def read_top_keys(group: str, choice: str) -> dict[str, Any]:
+    """Return what an option's file sets at the top level besides its own part and the sizes.
+
+    A task around a file brings `file` and `target`, to be typed without its name before them.
+    """
+    file = _find(group, choice)
+    node = _read(file) if file else {}
+    if group not in node:
+        return {}
+    return {
+        key: value
+        for key, value in node.items()
+        if key not in (group, "defaults", "d", "n") and not isinstance(value, dict)
+    }
+
+
 def line_up(method: str) -> dict[str, str]:
     """Return the part of each group that a method's file chooses."""
     file = _find("method", method)

@@ -44,6 +44,7 @@ class Unit:
 SD = Unit("sd", "sd")  # standard deviations of the visible values, above their mean
 REGRET = Unit("regret", "", told_by="regret_unit")  # each task says which
 SHARE = Unit("share", "%", fraction=True)
+CORRELATION = Unit("correlation", "")  # from -1 to 1
 SECONDS = Unit("s", "s")
 
 
@@ -93,6 +94,17 @@ class Shortfall:
 
 
 @dataclass(frozen=True)
+class OfHiddenRows:
+    """How rows were predicted that the method was not shown."""
+
+    part: Literal["error", "rank", "top"]
+
+    def __call__(self, ending: Ending) -> float:
+        """Take it."""
+        return float(getattr(ending.held_out, self.part))
+
+
+@dataclass(frozen=True)
 class Tabled:
     """How a score appears in the score tables, one row per cell and method."""
 
@@ -126,6 +138,7 @@ class Score:
     page: str = ""  # what the page calls it where it tells of a single run; "": not there
     claims: bool = False  # claims may be about it
     compare: bool = False  # `python -m ddobench.compare --score` may name it
+    rare: bool = False  # of few tasks: tables for people have it only where a run has
 
     def __post_init__(self) -> None:
         if not self.stored and not isinstance(self.take, Last):
@@ -316,9 +329,52 @@ INVALID_FINAL = Score(
     claims=True,
     compare=True,
 )
+HELD_OUT_RANK = Score(
+    name="held_out_rank",
+    meaning="The rank correlation of predictions and values of the rows that were hidden.",
+    unit=CORRELATION,
+    better="higher",
+    lines=("rank correlation", "on hidden rows"),
+    take=OfHiddenRows("rank"),
+    table=Tabled("hidden_rank", {"hidden rows, rank": "estimate"}),
+    board={"Hidden rows, rank": "estimate"},
+    rank=3,
+    page="Rank correlation on hidden rows",
+    claims=True,
+    compare=True,
+    rare=True,
+)
+HELD_OUT_ERROR = Score(
+    name="held_out_error",
+    meaning="The root mean square error of the predictions of the rows that were hidden.",
+    unit=SD,
+    better="lower",
+    lines=("error", "on hidden rows"),
+    take=OfHiddenRows("error"),
+    table=Tabled("hidden_error", {"hidden rows, error": "estimate"}),
+    board={"Hidden rows, error, sd": "estimate"},
+    page="Error on hidden rows",
+    claims=True,
+    compare=True,
+    rare=True,
+)
+HELD_OUT_TOP = Score(
+    name="held_out_top",
+    meaning="The mean value of the tenth of the hidden rows that the method ranks first.",
+    unit=SD,
+    better="higher",
+    lines=("value of the hidden rows", "ranked first"),
+    take=OfHiddenRows("top"),
+    table=Tabled("hidden_top", {"hidden rows, top tenth": "estimate"}),
+    board={"Hidden rows, top tenth, sd": "estimate"},
+    page="Value of the hidden rows ranked first",
+    claims=True,
+    compare=True,
+    rare=True,
+)
 SCORES = (
     *(FINAL_MODEL, FINAL_ORACLE, BEST_ORACLE, MEDIAN_DESIGN, BEST_DESIGN, PREDICTED_FINAL),
-    *(REGRET_FINAL, INVALID_FINAL),
+    *(REGRET_FINAL, INVALID_FINAL, HELD_OUT_RANK, HELD_OUT_ERROR, HELD_OUT_TOP),
 )
 HEADLINE = FINAL_MODEL  # what methods are ranked by across tasks; a run without it has no score
 

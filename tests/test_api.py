@@ -163,5 +163,5 @@ def test_the_package_offers_nothing_it_does_not_have() -> None:
     with pytest.raises(AttributeError, match="module 'ddobench' has no attribute 'lod'"):
         _ = ddobench.lod
     assert {name for name in ddobench.__all__ if callable(getattr(ddobench, name))} == {
-        "run", "load", "load_curves",
+        "example_table", "example_values", "load", "load_curves", "propose", "run",
     }  # fmt: skip

@@ -30,8 +30,14 @@ def completeness(subject: Subject) -> str | None:
         if row["status"] != "ok":
             return f"seed {row['seed']} {row['status']}: {row['reason']}"
         steps = len(curves["iteration"])
-        if record.values is None or record.designs is None:
-            return "no values or no designs were recorded"
+        if record.designs is None:
+            return "no designs were recorded"
+        if not subject.problem(*_SEEDS).measures:
+            if record.values is None:
+                continue
+            return "values were recorded that nobody measured"
+        if record.values is None:
+            return "no values were recorded"
         if record.values.shape != (steps, len(record.designs)):
             return f"values {record.values.shape} for {steps} iterations"
         if not np.isfinite(row[HEADLINE.name]):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from hydra._internal.hydra import Hydra
 from hydra.core.config_search_path import ConfigSearchPath
@@ -38,6 +39,7 @@ def register() -> None:
     plugins.class_name_to_class["hydra_plugins.ddobench.SeedSweeper"] = SeedSweeper
     OmegaConf.register_new_resolver("scale", scale, replace=True)
     OmegaConf.register_new_resolver("home", home, replace=True)
+    OmegaConf.register_new_resolver("table", look_up_table, replace=True)
 
 
 @contextmanager
@@ -57,6 +59,13 @@ def trusting_the_flag() -> Iterator[None]:
 def home(folder: object) -> str:
     """Return a folder with `~` replaced by the home folder."""
     return str(read_folder(folder))
+
+
+def look_up_table(what: str, file: str, target: str, *settings: Any) -> Any:
+    """Return the columns, the visible rows or the content hash of a table of rows."""
+    from ddobench.tabular import sizes  # needs pandas, which takes a second
+
+    return getattr(sizes, f"find_{what}")(file, target, *settings)
 
 
 def scale(steps: int, factor: float) -> int:

@@ -77,7 +77,7 @@ def run_job(cfg: DictConfig) -> "Outcome":
 
 def _describe(spec: "Specification", seeds: Seeds, fresh: int, store: "Store") -> str:
     """Say in one line what the asked-for runs gave."""
-    from ddobench.scores import tabled_scores
+    from ddobench.scores import HEADLINE, tabled_scores
     from ddobench.store.runs import load
 
     folder = spec.place(store).folder
@@ -93,8 +93,10 @@ def _describe(spec: "Specification", seeds: Seeds, fresh: int, store: "Store") -
     told = [
         f"{table.key} {_format_mean(score.unit, ok, float(ok[score.name].mean()))}"
         for score, table in tabled_scores()
-        if score.board
+        if score.board and ok[score.name].notna().any()
     ]
+    if ok[HEADLINE.name].isna().all():
+        told.append("no new design was measured")
     return f"{head}: {', '.join(told)} ({news} in {folder})"
 
 
@@ -103,4 +105,4 @@ def _format_mean(unit: "Unit", runs: "pd.DataFrame", mean: float) -> str:
     if unit.fraction:
         return f"{mean:.0%}"
     told = f"({runs[unit.told_by].iloc[0]})" if unit.told_by else unit.sign
-    return f"{mean:.3g} {told}"
+    return f"{mean:.3g} {told}".rstrip()

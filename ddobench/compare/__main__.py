@@ -6,10 +6,11 @@ import sys
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pandas as pd
 
+from ddobench.cli.parser import SentenceParser, complain
 from ddobench.compare import spelling
 from ddobench.compare.matching import change_table, match_runs
 from ddobench.compare.settings import Change, config_changes, origin_changes
@@ -81,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sides = read_sides([options.a, options.b], options.results_dir, filters)
             found = compare(*sides, options.score)
     except UsageError as error:
-        _complain(str(error))
+        complain(str(error))
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
@@ -147,21 +148,8 @@ def _parse_filters(words: Sequence[str]) -> dict[str, Any]:
     return filters
 
 
-class _Parser(argparse.ArgumentParser):
-    """Complains as the other command lines do."""
-
-    def error(self, message: str) -> NoReturn:
-        """Say in one sentence what is wrong with the request."""
-        _complain(f"{message}; --help shows how to write it")
-
-
-def _complain(sentence: str) -> NoReturn:
-    print(f"ddobench: {sentence}", file=sys.stderr)
-    raise SystemExit(2) from None
-
-
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+    parser = SentenceParser(
         prog="python -m ddobench.compare",
         description="Put two sets of stored runs side by side.",
         epilog=_EPILOG,

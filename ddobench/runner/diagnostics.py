@@ -33,7 +33,7 @@ Oracle = Callable[[Tensor], Tensor]  # (S, K, d) -> (S, K), NaN where invalid
 def diagnose(method: Method, problem: Problem, evaluate: Oracle) -> list[dict[str, Any]]:
     """Return what each seed of a method has to say of itself, and what the harness makes of it."""
     told = [dict(one) for one in method.diagnostics()] or [{} for _ in problem.data.x]
-    seen = method.insight(problem.data.x[:, :ROWS])
+    seen = method.insight(problem.data.x[:, :ROWS]) if problem.measures else None
     if seen:
         for report, found in zip(told, inspect(seen, problem, evaluate), strict=True):
             report |= found

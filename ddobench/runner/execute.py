@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ddobench.contracts import Dataset, Method, Problem, Task
 from ddobench.errors import StorageError
-from ddobench.judging import Reference
+from ddobench.judging import HeldOut, Reference
 from ddobench.progress import active, track
 from ddobench.rng import Streams
 from ddobench.runner.border import (
@@ -27,7 +27,7 @@ from ddobench.runner.border import (
 from ddobench.runner.diagnostics import describe_excess, diagnose
 from ddobench.runner.failures import locate
 from ddobench.runner.provenance import command_line, describe_machine
-from ddobench.runner.scoring import conclude, find_non_finite, score
+from ddobench.runner.scoring import conclude, find_non_finite, forget_values, score
 from ddobench.runner.spec import Specification
 from ddobench.runner.time_limit import NEVER, Deadline, TimeLimitError, time_limit
 from ddobench.seeds import format_seeds
@@ -36,6 +36,7 @@ from ddobench.store.runs import Place, Store
 
 log = logging.getLogger(__name__)
 
+FIT, PROPOSE = "method/fit", "method/propose"  # the streams that a method is handed
 PORTRAIT_ROWS = 1000
 PORTRAIT_COORDINATES = 3
 
@@ -47,6 +48,16 @@ class Trajectory:
     iterations: list[int] = field(default_factory=list)
     designs: list[Tensor] = field(default_factory=list)  # T tensors (S, K, d)
     predicted: list[Tensor | None] = field(default_factory=list)  # T tensors (S, K)
+
+
+@dataclass(frozen=True)
+class _Truth:
+    """What is known of the designs of a batch, once all are made."""
+
+    values: list[Tensor]  # T tensors (S, K), NaN where invalid
+    measured: list[Mapping[str, Tensor]]  # T times, each (S, K)
+    held_out: list[HeldOut]  # of each seed
+    known: bool  # whether designs have values at all
 
 
 @dataclass(frozen=True)
@@ -240,14 +251,13 @@ def run_seeds(
             for i, seed in enumerate(seeds)
         ]  # fmt: skip
 
-    starts = _starts(task, data, seeds, spec.config["budget"]["designs"])
+    starts = draw_starts(data, spec.config["budget"]["designs"], task.streams(seeds))
     began = time.perf_counter()
-    method.fit(data, Streams(seeds, "method/fit"))
+    method.fit(data, Streams(seeds, FIT))
     fitted = time.perf_counter()
-    trajectory = collect(method, starts, Streams(seeds, "method/propose"), deadline)
+    trajectory = collect(method, starts, Streams(seeds, PROPOSE), deadline)
     proposed = time.perf_counter()
-    values = [problem.evaluate(designs) for designs in trajectory.designs]
-    measured = _measure(problem, trajectory)
+    truth = _measure(trajectory, problem, judge_hidden_rows(method, problem, references))
     evaluated = time.perf_counter()
 
     share = 1 / len(seeds)
@@ -257,12 +267,12 @@ def run_seeds(
         "seconds_evaluate": (evaluated - proposed) * share,
     }
     visible = problem.evaluate(data.best()[:, None])  # (S, 1)
-    best = torch.cat([visible, *values], dim=1).nan_to_num(-torch.inf).amax(dim=1)  # (S,)
+    best = torch.cat([visible, *truth.values], dim=1).nan_to_num(-torch.inf).amax(dim=1)  # (S,)
     failures = {**find_better_than_optimum(problem, best), **method.failures()}
     diagnostics = diagnose(method, problem, problem.evaluate)
     records = []
     for i, seed in enumerate(seeds):
-        record = _record_one(trajectory, values, measured, i, spec, references[i], task)
+        record = _record_one(trajectory, truth, i, spec, references[i], task)
         row = {**base, **_reference_row(references[i]), **record.row, **seconds, "seed": seed}
         if i in failures:
             row |= {"status": "failed", "reason": failures[i]}
@@ -281,12 +291,9 @@ def run_seeds(
     return records
 
 
-def _measure(problem: Problem, trajectory: Trajectory) -> list[Mapping[str, Tensor]]:
-    measured: list[Mapping[str, Tensor]] = []
-    for designs in trajectory.designs:
-        first = measured[0] if measured else None
-        measured.append(check_measurements(problem.measure(designs), designs, first))
-    return measured
+def evaluate_designs(problem: Problem, x: Tensor) -> Tensor:  # (S, K, d) -> (S, K)
+    """Return the true values of designs outside of any run, NaN where one is invalid."""
+    return problem.evaluate(x)
 
 
 def collect(method: Method, starts: Tensor, rng: Streams, deadline: Deadline = NEVER) -> Trajectory:
@@ -328,49 +335,73 @@ def _check_shape(designs: Tensor, starts: Tensor, trajectory: Trajectory) -> Non
         )
 
 
-def _starts(task: Task, data: Dataset, seeds: Sequence[int], count: int) -> Tensor:
+def draw_starts(data: Dataset, count: int, rng: Streams) -> Tensor:
     """Draw the visible designs every method of a seed starts from, (S, K, d)."""
-    picked = task.streams(seeds).child("starts").sample(data.n, count)  # (S, K)
+    picked = rng.child("starts").sample(data.n, count)  # (S, K)
     return torch.take_along_dim(data.x, picked[..., None], dim=1)
+
+
+def judge_hidden_rows(
+    method: Method, problem: Problem, references: Sequence[Reference]
+) -> list[HeldOut]:
+    """Ask a fitted method of the rows it was not shown, where a task has any, seed by seed."""
+    rows = problem.held_out
+    predicted = None if rows is None else method.predict(rows.x)
+    if rows is None or predicted is None:
+        return [HeldOut() for _ in references]
+    told = predicted.detach().cpu().to(torch.float64).numpy()  # (S, H)
+    return [
+        HeldOut.of(y.numpy(), told[i], reference)
+        for i, (y, reference) in enumerate(zip(rows.y, references, strict=True))
+    ]
+
+
+def _measure(trajectory: Trajectory, problem: Problem, held_out: list[HeldOut]) -> _Truth:
+    values = [problem.evaluate(designs) for designs in trajectory.designs]
+    measured: list[Mapping[str, Tensor]] = []
+    for designs in trajectory.designs:
+        first = measured[0] if measured else None
+        measured.append(check_measurements(problem.measure(designs), designs, first))
+    return _Truth(values, measured, held_out, problem.measures)
 
 
 def _record_one(
     trajectory: Trajectory,
-    values: Sequence[Tensor],
-    measured: Sequence[Mapping[str, Tensor]],
+    truth: _Truth,
     i: int,
     spec: Specification,
     reference: Reference,
     task: Task,
 ) -> Record:
     """Score one seed of a batch."""
-    truth = torch.stack([value[i] for value in values]).numpy()  # (T, K)
+    values = torch.stack([value[i] for value in truth.values]).numpy()  # (T, K)
     known = [predicted[i] for predicted in trajectory.predicted if predicted is not None]
     predicted = (
-        torch.stack(known).to(torch.float64).numpy() if len(known) == len(truth) else None
+        torch.stack(known).to(torch.float64).numpy() if len(known) == len(values) else None
     )  # (T, K)
+    scored = score(values, predicted, spec.config["budget"]["top"], reference)
     curves = {
         "iteration": np.asarray(trajectory.iterations),
-        **score(truth, predicted, spec.config["budget"]["top"], reference),
+        **(scored if truth.known else forget_values(scored)),
         **{
-            name: torch.stack([step[name][i].mean() for step in measured]).numpy()
-            for name in measured[0]
+            name: torch.stack([step[name][i].mean() for step in truth.measured]).numpy()
+            for name in truth.measured[0]
         },
     }
-    scores = conclude(curves, reference, task.regret_unit)
-    reason = find_non_finite(curves, scores)
+    scores = conclude(curves, reference, task.regret_unit, truth.held_out[i])
+    reason = find_non_finite(curves, scores, truth.known)
     row = {
         "status": "failed" if reason else "ok",
         "reason": reason or "",
         **{name: number if np.isfinite(number) else np.nan for name, number in scores.items()},
         "regret_unit": task.regret_unit,
         "iterations": int(curves["iteration"][-1]),
-        "designs": truth.shape[1],
+        "designs": values.shape[1],
     }
     return Record(
         row=row,
         curves=curves,
-        values=truth.astype(np.float32),
+        values=values.astype(np.float32) if truth.known else None,
         predictions=None if predicted is None else _shorten(predicted),
         designs=trajectory.designs[-1][i].to(torch.float32).numpy(),
     )

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ddobench.judging import Ending, Judged, Reference, Values
-from ddobench.scores import HEADLINE, compute_curves, compute_scores
+from ddobench.judging import Ending, HeldOut, Judged, Reference, Values
+from ddobench.scores import CURVES, HEADLINE, compute_curves, compute_scores
 
 
 def score(
@@ -19,21 +19,35 @@ def score(
     return compute_curves(Judged.of(values, predicted, top, reference))
 
 
+def forget_values(curves: Mapping[str, Values]) -> dict[str, Values]:
+    """Return curves of designs that nobody measured: only what was predicted is known."""
+    predicted = {curve.name for curve in CURVES if curve.predicted}
+    return {
+        name: curve if name in predicted else np.full(len(curve), np.nan)
+        for name, curve in curves.items()
+    }
+
+
 def conclude(
-    curves: Mapping[str, Values], reference: Reference, regret_unit: str
+    curves: Mapping[str, Values],
+    reference: Reference,
+    regret_unit: str,
+    held_out: HeldOut = HeldOut(),  # noqa: B008 - frozen
 ) -> dict[str, float]:
     """Return one number for each score of a run."""
     optimum = float(reference.standardise(np.asarray(reference.optimum)))
     scale = reference.sd if regret_unit == "raw" else 1.0
-    return compute_scores(Ending(dict(curves), optimum, scale))
+    return compute_scores(Ending(dict(curves), optimum, scale, held_out))
 
 
-def find_non_finite(curves: Mapping[str, Values], scores: Mapping[str, float]) -> str | None:
+def find_non_finite(
+    curves: Mapping[str, Values], scores: Mapping[str, float], measured: bool = True
+) -> str | None:
     """Say which number of a run is none that can be averaged or drawn, if there is one.
 
-    NaN stands for what is not known, which the headline always is.
+    NaN stands for what is not known, which the headline always is where designs are measured.
     """
-    if np.isnan(scores[HEADLINE.name]):
+    if measured and np.isnan(scores[HEADLINE.name]):
         return f"{HEADLINE.name} is nan, and every run must have it"
     single = {name: np.asarray([number]) for name, number in scores.items()}
     for name, numbers in {**curves, **single}.items():

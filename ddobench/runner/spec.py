@@ -12,7 +12,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from ddobench.errors import UsageError, check_finite, check_one_of, check_whole
-from ddobench.registry import PARTS, line_up, read_choice, usual_choices
+from ddobench.registry import PARTS, line_up, read_choice, read_top_keys, usual_choices
 from ddobench.runner.build import (
     CARD,
     build_method,
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from ddobench.contracts import Method, Task  # these need PyTorch, which takes seconds
     from ddobench.store.runs import Place, Store
 
-_IRRELEVANT = (CARD, "device")  # keys that never change a result
+_UNSAID = (CARD, "device")  # keys that never change a result
+_IRRELEVANT = (*_UNSAID, "file")  # of a file counts the hash of its content, not where it lies
 
 
 @dataclass(frozen=True)
@@ -172,7 +173,7 @@ def _departures(
 ) -> Iterator[tuple[str, str]]:
     """Yield where a configuration departs from what is written in its file."""
     for name, value in config.items():
-        if name not in written or name in _IRRELEVANT:
+        if name not in written or name in _UNSAID:
             continue
         if isinstance(value, Mapping) and isinstance(written[name], Mapping):
             yield from _departures(value, written[name], f"{prefix}{name}.")
@@ -181,8 +182,14 @@ def _departures(
 
 
 def _written(cfg: DictConfig, group: str, choice: str) -> dict[str, Any]:
-    """Return a group file, with what it computes from other keys as these are now."""
-    node = OmegaConf.create(_read(group, choice), parent=cfg)
+    """Return a group file, with what it computes from other keys as these are now.
+
+    Keys of the top level that the file brings itself, other than sizes, are as it has them.
+    """
+    brought = read_top_keys(group, choice)
+    sizes = {"d": cfg.d, "n": cfg.n}
+    parent = OmegaConf.merge(cfg, brought, sizes) if brought else cfg
+    node = OmegaConf.create(_read(group, choice), parent=parent)
     return {str(name): value for name, value in _plain(node).items()}
 
 

@@ -48,6 +48,8 @@ def test_the_percentiles_are_those_of_the_last_iteration() -> None:
 def test_curves_without_percentiles_leave_them_empty() -> None:
     (row,) = data_with(ROWS, [curve_of(row) for row in ROWS]).scores.to_dict("records")
     assert np.isnan([row["p50_mean"], row["p100_mean"]]).all()
-    (line,) = format_scores(evidence_of(ROWS).scores)
-    assert len(line) == len(score_header())
-    assert line[score_header().index("median design")] == DASH
+    study = evidence_of(ROWS).scores
+    (line,) = format_scores(study)
+    header = score_header(study)
+    assert len(line) == len(header)
+    assert line[header.index("median design")] == DASH

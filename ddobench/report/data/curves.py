@@ -12,6 +12,7 @@ import pandas as pd
 
 from ddobench.report.data.report_data import ReportData
 from ddobench.report.tables.columns import CELL, FAMILY, SERIES
+from ddobench.scores import VALUE_MODEL
 from ddobench.stats.samples import t_band
 
 MOST_SERIES = 8  # lines that one panel can hold before they are a tangle
@@ -22,6 +23,13 @@ def climbing_families(stored: ReportData) -> Iterator[pd.DataFrame]:
     for _, family in stored.curves.groupby(FAMILY, sort=True):
         if family["iteration"].max() > 0:
             yield family
+
+
+def measured_families(stored: ReportData) -> Iterator[pd.DataFrame]:
+    """Yield those of them whose designs have values; a table without an oracle has none."""
+    return (
+        family for family in climbing_families(stored) if family[VALUE_MODEL.name].notna().any()
+    )
 
 
 def choose_series(family: pd.DataFrame) -> tuple[pd.DataFrame, int]:

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure as Drawing
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
-from ddobench.report.data.curves import average_curves, choose_series, climbing_families, series_of
+from ddobench.report.data.curves import average_curves, choose_series, measured_families, series_of
 from ddobench.report.data.files import row_stem
 from ddobench.report.data.report_data import ReportData
 from ddobench.report.data.samples import describe_sample
@@ -45,7 +45,7 @@ _BENT = (
 
 def prediction_and_truth(stored: ReportData) -> Iterator[Figure | Absence]:
     """Draw both against iteration, one panel per method and d, where predictions are stored."""
-    for family in climbing_families(stored):
+    for family in measured_families(stored):
         drawn, hidden = choose_series(family)
         predicting = drawn.groupby([*CELL, *SERIES])[PREDICTED.name].transform("count") > 0
         curves = drawn[predicting]

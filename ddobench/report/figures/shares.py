@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 from matplotlib.ticker import PercentFormatter
 
-from ddobench.report.data.curves import choose_series, climbing_families, series_of
+from ddobench.report.data.curves import choose_series, measured_families, series_of
 from ddobench.report.data.files import row_stem
 from ddobench.report.data.report_data import ReportData
 from ddobench.report.data.samples import describe_sample, lost_seeds
@@ -37,7 +37,7 @@ _TEXT = (
 
 def optimum_share_by_dimension(stored: ReportData) -> Iterator[Figure | Absence]:
     """Draw the share against dimension for every family with two dimensions and known optima."""
-    for family in climbing_families(stored):
+    for family in measured_families(stored):
         drawn, hidden = choose_series(family)
         points = share_points(stored, drawn)
         if points["d"].nunique() < 2:

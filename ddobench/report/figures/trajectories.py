@@ -14,8 +14,8 @@ from ddobench import scores
 from ddobench.report.data.curves import (
     average_curves,
     choose_series,
-    climbing_families,
     landmark_means,
+    measured_families,
     series_of,
 )
 from ddobench.report.data.files import row_stem
@@ -76,20 +76,20 @@ INVALID = Reading(
 
 def value_by_iteration(stored: ReportData) -> Iterator[Figure | Absence]:
     """Draw the headline: the value of the designs that a method ranks highest."""
-    for family in climbing_families(stored):
+    for family in measured_families(stored):
         yield _figure(stored, family, VALUE)
 
 
 def survivors_by_iteration(stored: ReportData) -> Iterator[Figure | Absence]:
     """Draw the published reading wherever it differs from the headline."""
-    for family in climbing_families(stored):
+    for family in measured_families(stored):
         if not np.allclose(family[VALUE.score], family[SURVIVORS.score], equal_nan=False):
             yield _figure(stored, family, SURVIVORS)
 
 
 def invalid_by_iteration(stored: ReportData) -> Iterator[Figure | Absence]:
     """Draw the share of invalid designs wherever there are any."""
-    for family in climbing_families(stored):
+    for family in measured_families(stored):
         if (family[INVALID.score] > 0).any():
             yield _figure(stored, family, INVALID)
 

@@ -75,7 +75,7 @@ def latex_files(stored: ReportData, judged: Sequence[verdicts.Verdict]) -> dict[
     files = {}
     for _, study in stored.scores.groupby(STUDY, sort=True):
         files[row_stem("scores", study.iloc[0])] = latex_table(
-            tables.score_header(), tables.format_scores(study), tables.score_words()
+            tables.score_header(study), tables.format_scores(study), tables.score_words(study)
         )
     for _, study in stored.pairs.groupby(STUDY, sort=True):
         files[row_stem("pairs", study.iloc[0])] = latex_table(

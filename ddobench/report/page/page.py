@@ -28,7 +28,7 @@ from ddobench.report.page.single_runs import DIGITS, address_of, first_addresses
 from ddobench.report.tables import comparisons
 from ddobench.report.tables import formats as tables
 from ddobench.report.tables.columns import CELL, SERIES, STUDY
-from ddobench.report.tables.scores import leaderboard
+from ddobench.report.tables.scores import known_scores, leaderboard
 from ddobench.report.tables.styles import Key, Style, explain_signs
 from ddobench.scores import (
     Part,
@@ -104,8 +104,8 @@ def render_page(contents: Contents) -> str:
         commands=sorted(set(runs["command"]) - {""}),
         signs=explain_signs(styles.values()),
         interval_note=INTERVAL_NOTE,
-        board_header=[heading for heading, *_ in _board_parts()],
-        other_header=[heading for heading, *_ in _other_parts()],
+        board_header=[heading for heading, *_ in _board_parts(contents)],
+        other_header=[heading for heading, *_ in _other_parts(contents)],
         first_sweep=FIRST_SWEEP,
         written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         few=FEW,
@@ -192,8 +192,8 @@ def _studies(table: pd.DataFrame, contents: Contents) -> list[dict[str, Any]]:
             {
                 "row": row,
                 "style": contents.stored.styles[row["task"], row["method"], row["method_variant"]],
-                "board": _cells(row, _board_parts()),
-                "others": _cells(row, _other_parts()),
+                "board": _cells(row, _board_parts(contents)),
+                "others": _cells(row, _other_parts(contents)),
                 "counts": tables.describe_counts(row),
                 "address": addresses[tuple(row[name] for name in [*CELL, *SERIES])],
             }
@@ -214,20 +214,20 @@ def _studies(table: pd.DataFrame, contents: Contents) -> list[dict[str, Any]]:
 _Headed = tuple[str, Score, Tabled, Part]  # a heading and what is below it
 
 
-def _board_parts() -> list[_Headed]:
+def _board_parts(contents: Contents) -> list[_Headed]:
     """Return the columns of the leaderboard."""
     return [
         (heading, score, table, part)
-        for score, table in leaderboard_scores()
+        for score, table in known_scores(contents.stored.scores, leaderboard_scores())
         for heading, part in score.board.items()
     ]
 
 
-def _other_parts() -> list[_Headed]:
+def _other_parts(contents: Contents) -> list[_Headed]:
     """Return the columns that only the table of all scores has: the means of the other scores."""
     return [
         (heading[0].upper() + heading[1:], score, table, "mean")
-        for score, table in tabled_scores()
+        for score, table in known_scores(contents.stored.scores, tabled_scores())
         if not score.board
         for heading in [*table.cells][:1]
     ]

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from ddobench.report.tables.columns import CELL, SERIES, STUDY
+from ddobench.report.tables.scores import known_scores
 from ddobench.scores import Part, Score, Tabled, tabled_scores
 
 MINUS = "\u2212"
@@ -50,15 +51,15 @@ def _is_numeric(text: str) -> bool:
         return False
 
 
-def score_header() -> list[str]:
-    """Return the headings of a score table."""
-    told = [heading for _, table in tabled_scores() for heading in table.cells]
+def score_header(study: pd.DataFrame) -> list[str]:
+    """Return the headings of the score table of one study."""
+    told = [heading for _, table in known_scores(study, tabled_scores()) for heading in table.cells]
     return ["n", "d", "method", *told, "seeds"]
 
 
-def score_words() -> list[int]:
+def score_words(study: pd.DataFrame) -> list[int]:
     """Return the places under `score_header` that hold words."""
-    return [2, len(score_header()) - 1]
+    return [2, len(score_header(study)) - 1]
 
 
 def score_markdown(scores: pd.DataFrame, notes: Iterable[str]) -> str:
@@ -66,7 +67,8 @@ def score_markdown(scores: pd.DataFrame, notes: Iterable[str]) -> str:
     parts = ["# Scores\n", *(f"{escape_markdown(note)}\n" for note in notes)]
     for _, study in scores.groupby(STUDY, sort=True):
         parts.append(f"## {escape_markdown(name_runs(study.iloc[0]))}\n")
-        parts.append(markdown_table(score_header(), format_scores(study), words=score_words()))
+        lines = format_scores(study)
+        parts.append(markdown_table(score_header(study), lines, words=score_words(study)))
     return "\n".join(parts)
 
 
@@ -79,7 +81,7 @@ def format_scores(study: pd.DataFrame) -> list[list[str]]:
             str(row["label"]),
             *(
                 format_part(row, score, table, part)
-                for score, table in tabled_scores()
+                for score, table in known_scores(study, tabled_scores())
                 for part in table.cells.values()
             ),
             describe_counts(row),

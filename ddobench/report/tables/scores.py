@@ -1,6 +1,6 @@
 """The scores of every method on every task: who was counted, how good they were, who leads."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ddobench.report.tables.columns import CELL, SERIES, STUDY
 from ddobench.report.tables.styles import Key, Style
-from ddobench.scores import HEADLINE, Tabled, leaderboard_scores, tabled_scores, unstored_curves
+from ddobench.scores import Score, Tabled, leaderboard_scores, tabled_scores, unstored_curves
 from ddobench.stats.resampling import iqm_interval
 from ddobench.stats.samples import Sample, interquartile_mean, mean_intervals, t_interval
 
@@ -77,10 +77,23 @@ def score_table(
     return pd.DataFrame(rows, columns=score_columns())
 
 
+def known_scores(
+    scores: pd.DataFrame, tabled: Sequence[tuple[Score, Tabled]]
+) -> list[tuple[Score, Tabled]]:
+    """Leave out the rare scores that no row of a score table has."""
+    return [
+        (score, table)
+        for score, table in tabled
+        if not score.rare or scores[table.column("mean")].notna().any()
+    ]
+
+
 def _count(series: Mapping[str, NDArray[Any]]) -> dict[str, int]:
     status = series["status"]
     ok = int((status == "ok").sum())
-    scored = int((~np.isnan(series[HEADLINE.name][status == "ok"])).sum())
+    deciding = [score.name for score, _ in leaderboard_scores() if score.rank]
+    known = [~np.isnan(series[name][status == "ok"].astype(np.float64)) for name in deciding]
+    scored = int(np.any(known, axis=0).sum())
     return {
         "seeds": scored,
         "ok": ok,

@@ -1,0 +1,128 @@
+"""Promises of `python -m ddobench.propose`: two files and a word, or one sentence."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ddobench.proposing.command_line import main
+from tests.proposing.test_propose import TOLD, propose, table
+
+QUICK = ["--target", "y", "--method", "linear", "budget=tiny", "--k", "4"]
+
+
+@pytest.fixture(autouse=True)
+def at_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work in a folder with a table."""
+    monkeypatch.chdir(tmp_path)
+    table().to_csv("rows.csv", index=False)
+
+
+def test_proposals_and_a_page_are_written_and_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rows.csv", *QUICK]) == 0
+    written = pd.read_csv("proposals.csv")
+    expected = propose(table(), k=4)
+    pd.testing.assert_frame_equal(written, expected, check_exact=False)
+    assert Path("proposals.html").exists()
+    said = capsys.readouterr()
+    first, second = said.out.splitlines()
+    assert first.startswith("proposals.csv: 4 designs by linear, predicted ")
+    assert second == "proposals.html: what was chosen and why, and how far to trust it"
+    assert "warning: Columns that never change are kept as they are: site." in said.err
+    assert said.err.startswith("fitting linear to 60 rows, seed 0\n")
+    assert "1 of 1 runs" in said.err
+
+
+def test_parquet_goes_in_and_comes_out() -> None:
+    table().to_parquet("rows.parquet")
+    assert main(["rows.parquet", *QUICK, "--out", "new.parquet", "--no-check"]) == 0
+    assert pd.read_parquet("new.parquet").columns.tolist() == [
+        "a", "count", "metal", "site", *TOLD,
+    ]  # fmt: skip
+    assert "nothing checked how it predicts" in Path("new.html").read_text()
+
+
+def test_limits_can_be_typed() -> None:
+    words = ["--bounds", "a=:0.25", "--bounds", "count=1:3", "--fixed", "metal=tin", "--minimise"]
+    assert main(["rows.csv", *QUICK, *words, "--drop", "site", "--no-check"]) == 0
+    written = pd.read_csv("proposals.csv")
+    assert written["a"].max() <= 0.25
+    assert written["count"].between(1, 3).all()
+    assert set(written["metal"]) == {"tin"}
+    assert "site" not in written
+    assert written["predicted"].is_monotonic_increasing
+
+
+def test_several_seeds_are_compared() -> None:
+    assert main(["rows.csv", *QUICK, "--seed", "0-1", "--inside", "--no-check"]) == 0
+    written = pd.read_csv("proposals.csv")
+    assert {"predicted_sd", "seed"} <= set(written)
+    assert (written["columns_outside"] == 0).all()
+
+
+def test_rows_of_a_task_can_be_written_to_try_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--example", "chain", "d=7", "n=30", "--out", "try.csv", "--seed", "2"]) == 0
+    assert capsys.readouterr().out == "try.csv: 30 rows of chain, columns x0 to x6 and y\n"
+    import ddobench
+
+    expected = ddobench.example_table("chain", d=7, n=30, seed=2)
+    np.testing.assert_array_equal(pd.read_csv("try.csv").to_numpy(), expected.to_numpy())
+
+
+MINE = """\
+from dataclasses import dataclass
+from ddobench.contracts import OneSeedMethod
+
+
+@dataclass(kw_only=True)
+class Mine(OneSeedMethod):
+    def fit_one(self, x, y, space, rng):
+        self.best = x[y.argmax()]
+
+    def propose_one(self, starts, rng):
+        yield starts + 0.5 * (self.best - starts)
+"""
+
+
+def test_a_method_of_ones_own_proposes_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DDOBENCH_CONFIG_DIR", "to be restored")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    folder = Path("my plug-in")
+    (folder / "method").mkdir(parents=True)
+    (folder / "mine_alone.py").write_text(MINE)
+    (folder / "method" / "mine.yaml").write_text("_target_: mine_alone.Mine\n")
+    words = ["rows.csv", "--target", "y", "--method", "mine", "--k", "3", "--no-check"]
+    assert main([*words, "--config-dir", str(folder)]) == 0
+    assert len(pd.read_csv("proposals.csv")) == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ([], "give a table and its value column, as in: python -m ddobench.propose table.csv"),
+        (["rows.csv"], "give a table and its value column, as in: python -m ddobench.propose tab"),
+        (["none.csv", "--target", "y"], "there is no file none.csv; give the path of a CSV or"),
+        (["rows.csv", "--target", "z"], "there is no column 'z'; the columns are a, count, metal"),
+        (["rows.csv", *QUICK, "--out", "rows.csv"], "--out would overwrite the table rows.csv; "),
+        (["rows.csv", *QUICK, "--out", "new.txt"], "--out must end in .csv or .parquet, got 'new"),
+        (["rows.csv", *QUICK, "--bounds", "a=1"], "--bounds must be NAME=LOW:HIGH, got 'a=1'"),
+        (["rows.csv", *QUICK, "--fixed", "a"], "--fixed must be NAME=ENTRY, got 'a'"),
+        (["rows.csv", *QUICK, "--fixed", "a=x"], "--fixed a must be a number, got 'x'"),
+        (["rows.csv", *QUICK, "--method", "gaa"], "there is no method 'gaa' (did you mean 'ga'?)"),
+        (["rows.csv", "--targt", "y"], "unrecognized arguments: --targt"),
+        (["rows.csv", *QUICK, "--config-dir", "gone"], "the folder given by --config-dir does not"),
+        (["--example", "chian"], "there is no task 'chian' (did you mean 'chain'?); there are "),
+    ],
+)
+def test_a_wrong_request_is_one_sentence(
+    words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(words)
+    said = capsys.readouterr()
+    assert said.err.startswith(f"ddobench: {sentence}")
+    assert said.err.count("\n") == 1
+    assert said.out == ""
+    assert {path.name for path in Path().iterdir()} == {"rows.csv"}

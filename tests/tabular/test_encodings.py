@@ -1,0 +1,77 @@
+"""Promises of encodings: designs become numbers and come back as they were."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ddobench.tabular.encodings import Encoding, find_columns
+from ddobench.tabular.rows import gather_rows
+
+TABLE = pd.DataFrame(
+    {
+        "speed": [0.5, 1.5, 2.5, 3.5, 4.5, 5.5],
+        "count": [1, 2, 5, 9, 1, 2],
+        "metal": ["tin", "zinc", "tin", "iron", "iron", "tin"],
+        "dry": [True, False, True, True, False, True],
+        "site": ["here"] * 6,
+        "y": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
+    }
+)
+
+
+def encoding(table: pd.DataFrame = TABLE, native: bool = False, **kinds: list[str]) -> Encoding:
+    """Return how a table is encoded."""
+    rows = gather_rows(table, "y", categorical=kinds.get("categorical", []))
+    return Encoding(find_columns(rows, **kinds), native)
+
+
+def test_every_kind_of_column_is_recognised() -> None:
+    kinds = [column.kind for column in encoding().columns]
+    assert kinds == ["number", "whole", "category", "category", "constant"]
+    assert [c.kind for c in encoding(whole=["speed"]).columns][:2] == ["whole", "number"]
+    assert encoding(categorical=["count"]).columns[1].levels == (1, 2, 5, 9)
+
+
+def test_categories_become_one_number_for_each_level() -> None:
+    found = encoding()
+    assert found.names() == [
+        "speed", "count", "metal=iron", "metal=tin", "metal=zinc", "dry=False", "dry=True",
+    ]  # fmt: skip
+    codes = found.encode(TABLE)
+    assert found.space.d == codes.shape[1] == 7
+    assert not found.space.categorical
+    assert codes[1].tolist() == [1.5, 2, 0, 0, 1, 1, 0]
+
+
+@pytest.mark.parametrize("native", [False, True])
+def test_designs_come_back_as_they_were(native: bool) -> None:
+    table = TABLE[["metal", "dry", "site", "y"]] if native else TABLE
+    found = encoding(table, native)
+    pd.testing.assert_frame_equal(found.decode(found.encode(table)), table.drop(columns="y"))
+
+
+def test_numbers_between_levels_become_designs_again() -> None:
+    found = encoding()
+    (row,) = found.decode(np.array([[0.7, 2.6, 0.2, 0.1, 0.4, -1.0, -2.0]])).to_dict("records")
+    assert row == {"speed": 0.7, "count": 3, "metal": "zinc", "dry": False, "site": "here"}
+
+
+def test_categories_alone_can_be_a_categorical_space() -> None:
+    table = TABLE[["metal", "dry", "y"]]
+    found = encoding(table, native=True)
+    assert found.space.sizes == (3, 2)
+    assert found.encode(table)[0].tolist() == [1.0, 1.0]
+    assert found.categorical
+    assert not encoding().categorical
+
+
+def test_numbers_pass_to_the_bit() -> None:
+    x = np.random.default_rng(1).normal(size=(50, 3))
+    rows = gather_rows(x, x[:, 0])
+    found = Encoding(find_columns(rows))
+    np.testing.assert_array_equal(found.encode(rows.designs), x)
+    np.testing.assert_array_equal(found.encode(found.decode(x)), x)
+
+
+def test_a_whole_number_beyond_all_measure_is_no_error() -> None:
+    assert encoding().decode(np.full((1, 7), 1e300))["count"].tolist() == [1e300]
