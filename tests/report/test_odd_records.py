@@ -19,6 +19,7 @@ from ddobench.report.figures.confidence import scores_by_confidence
 from ddobench.report.figures.discovered import discovered_graph
 from ddobench.report.figures.figure import Figure
 from ddobench.report.figures.gallery import draw_all
+from ddobench.report.figures.unit_graphs import graph_of_units
 from ddobench.report.output import rendering
 from ddobench.report.page.single_runs import gather_single_runs
 from ddobench.report.tables.formats import to_csv
@@ -201,7 +202,12 @@ SOUND = {
     "latent_dimensions": 2, "active_dimensions": 2,
     "round_trip_correlation": 1.0, "round_trip_valid": 1.0, "tested_rows": 100,
     "alignment": 0.5, "alignment_by_chance": 0.4, "dropped_edges": 0,
-    "graph_recovery": {"precision": 1.0, "recall": 1.0},
+    "graph_recovery": {"precision": 1.0, "recall": 1.0}, "chosen": "a",
+    "candidates": [{"candidate": "a", "held_out_top_rank": 0.5, "held_out_error": 0.1,
+                    "reason": "", "chosen": True}],
+    "units_graph": {"edges": [[0, 1]], "energy": [[0.5, 0.5, 0.0]], "edge_share": 0.1,
+                    "residual": 0.0, "clique_share": 0.8, "cliques_found": 1, "cliques_true": 1,
+                    "recovery": {"precision": 1.0, "recall": 1.0}},
 }  # fmt: skip
 ODD_VALUES = ["mine", [], [[]], {}, -1, 10**17, True, [["a"]], [[0, 1], [2]], [[0, 1, 2]],
               [[-5, 10**12]], float("nan"), float("inf"), [[float("inf"), 0.0]], {"a": "b"},
@@ -218,9 +224,27 @@ def test_whatever_a_run_tells_beyond_its_scores_can_be_shown_or_is_left_out(
     if accepted:
         run = climb("fgm", 3, latent="vae", graph="stein", seconds_fit=1.0)
         stored = stored_with(tmp_path, [(run, SOUND | dict.fromkeys(accepted, odd))])
-        for show in (discovered_graph, scores_by_confidence, codes_beside_designs):
+        for show in (
+            discovered_graph, scores_by_confidence, codes_beside_designs, graph_of_units,
+        ):  # fmt: skip
             assert list(show(stored)) is not None
+        assert len(stored.choices) <= 1
         assert gather_single_runs(stored).shown == 1
+
+
+@pytest.mark.parametrize("odd", ODD_VALUES, ids=repr)
+def test_what_is_told_of_units_and_candidates_is_whole_or_left_out(odd: Any) -> None:
+    for name, told in (("units_graph", SOUND["units_graph"]), ("candidates", None)):
+        parts = told if isinstance(told, dict) else SOUND["candidates"][0]  # type: ignore[index]
+        for part in parts:
+            changed = {**parts, part: odd}
+            value = changed if name == "units_graph" else [changed]
+            usable, left_out = keep_usable({name: value})
+            assert (name in usable) != (name in left_out)
+
+
+def test_names_that_nobody_declared_are_passed_on() -> None:
+    assert keep_usable({"mine": [1, "a"], "units": 3}) == ({"mine": [1, "a"], "units": 3}, [])
 
 
 def test_sound_details_are_drawn(tmp_path: Path) -> None:
@@ -228,7 +252,8 @@ def test_sound_details_are_drawn(tmp_path: Path) -> None:
     stored = stored_with(tmp_path, [(run, SOUND)])
     assert stored.diagnostics(stored.runs["path"].iloc[0]) == SOUND
     drawn = {item.title.split(":")[0] for item in draw_all(stored) if isinstance(item, Figure)}
-    assert {"Discovered graph", "Codes beside designs"} <= drawn
+    assert {"Discovered graph", "Codes beside designs", "What units look at"} <= drawn
+    assert stored.choices["candidate"].tolist() == ["a"]
 
 
 def test_columns_and_texts_of_a_stranger_are_no_trouble_to_a_comparison(

@@ -1,7 +1,8 @@
 """What runs tell beyond their scores, as far as a figure or the page can use it.
 
-A method may tell anything, and a file may come from anyone: of the names that a report looks up,
-only what has the expected shape is passed on.
+A method may tell anything, and a file may come from anyone: what a figure or a table looks up is
+passed on only in the shape that it expects, which is declared here under its name. Names that are
+not declared here are passed on as they are.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from ddobench.report.data.magnitudes import LARGEST
 
 _MOST_NODES = 100_000
+_SHARES = ("residual", "edge_share", "clique_share")  # of units
 _SAMPLES = ("designs_sample", "codes_sample", "decoded_sample", "values_sample")
 
 
@@ -20,8 +22,8 @@ def keep_usable(told: Any) -> tuple[dict[str, Any], list[str]]:
     """Return what a report can use of what one run tells, and the names of what it cannot."""
     if not isinstance(told, Mapping):
         return {}, ["everything"]
-    usable = {name: told[name] for name, fits in _EXPECTED.items()
-              if name in told and fits(told[name])}  # fmt: skip
+    usable = {name: value for name, value in told.items()
+              if name not in _EXPECTED or _EXPECTED[name](value)}  # fmt: skip
     if len({len(usable[name]) for name in _SAMPLES if name in usable}) > 1 or not _same_width(
         usable.get("designs_sample"), usable.get("decoded_sample")
     ):
@@ -84,29 +86,37 @@ def _are_numbers(value: Any) -> bool:
     )
 
 
-def _is_recovery(value: Any) -> bool:
-    return _are_numbers(value) and {"precision", "recall"} <= {*value}
+def _are_judged(value: Any) -> bool:
+    """Tell whether candidates are mappings of plain values."""
+    return isinstance(value, list) and all(
+        isinstance(one, Mapping) and all(map(_is_plain, one.values())) for one in value
+    )
 
 
-def _is_units_graph(value: Any) -> bool:
-    """Tell whether there is a row of energies for each unit, and edges between their columns."""
+def _is_plain(value: Any) -> bool:
+    return value is None or isinstance(value, str | bool) or _is_number(value)
+
+
+def _are_units(value: Any) -> bool:
+    """Tell whether there is a graph between coordinates, and the energy of units on these."""
     if not isinstance(value, Mapping):
         return False
-    energy: Any = value.get("energy")
-    edges: Any = value.get("edges")
-    if energy == [] and edges == []:  # a model without units
-        return True
-    return _is_matrix(energy) and _are_edges(edges) and _are_nodes_below(edges, len(energy[0]))
-
-
-def _are_nodes_below(edges: Any, nodes: int) -> bool:
-    return all(node < nodes for edge in edges for node in edge)
-
-
-def _are_judgements(value: Any) -> bool:
-    return isinstance(value, list) and all(
-        isinstance(one, Mapping) and isinstance(one.get("candidate"), str) for one in value
+    energy, edges = value.get("energy"), value.get("edges", [])
+    if not (energy == [] or _is_matrix(energy)) or not _are_edges(edges):
+        return False
+    d = len(energy[0]) if energy else 0  # a model may have kept no unit
+    if any(node >= d for edge in edges for node in edge):
+        return False
+    found, true = value.get("cliques_found"), value.get("cliques_true")
+    return (
+        ((found is None and true is None) or (_is_count(found) and _is_count(true)))
+        and ("recovery" not in value or _is_recovery(value["recovery"]))
+        and all(_is_number(value.get(name, 0.0)) for name in _SHARES)
     )
+
+
+def _is_recovery(value: Any) -> bool:
+    return _are_numbers(value) and {"precision", "recall"} <= {*value}
 
 
 def _same_width(one: Any, other: Any) -> bool:
@@ -131,8 +141,7 @@ _EXPECTED: dict[str, Callable[[Any], bool]] = {
     "codes_sample": _is_matrix,
     "decoded_sample": _is_matrix,
     "values_sample": _is_vector,
-    "units": _is_count,
-    "units_graph": _is_units_graph,
-    "candidates": _are_judgements,
-    "chosen": lambda value: isinstance(value, str),
+    "candidates": _are_judged,
+    "chosen": _is_plain,
+    "units_graph": _are_units,
 }
