@@ -93,7 +93,7 @@ def _check(options: dict[str, str | None]) -> None:
         twice = next(name for name in options if given[_names(name)][0] != name)
         raise UsageError(f"{twice} and {given[_names(twice)][0]} are the same option; keep one")
     for names, (name, value) in given.items():
-        if names in _WITH_VALUE and not value:
+        if names in _WITH_VALUE and (not value or value.startswith("-")):
             raise UsageError(f"{name} needs a value; write {name} {_example(names)}")
         if names not in (*_WITH_VALUE, *_WITH_PERHAPS) and value is not None:
             raise UsageError(f"{name} takes no value, got {value!r}; write {name} alone")

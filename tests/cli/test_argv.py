@@ -147,6 +147,7 @@ def test_completion_leaves_a_line_with_an_unknown_option_as_typed() -> None:
         (["--cfg"], "--cfg needs a value; write --cfg job"),
         (["--cfg", "jobs"], "--cfg takes one of job, hydra, all, got 'jobs'"),
         (["--info", "x"], "--info takes one of all, config, defaults, defaults-tree, plugins, "),
+        (["--config-dir", "-m"], "--config-dir needs a value; write --config-dir FOLDER"),
         (["--config-dir="], "--config-dir needs a value; write --config-dir FOLDER"),
         (["--resolve"], "--resolve is for --cfg job; add that"),
         (["--experimental-rerun", "x"], "there is no option '--experimental-rerun'"),
