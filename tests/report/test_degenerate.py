@@ -18,14 +18,18 @@ from ddobench.report.figures.discovered import discovered_graph
 from ddobench.report.figures.drawing import blank_drawing, limits_around, set_sizes
 from ddobench.report.figures.figure import Figure
 from ddobench.report.figures.gallery import FIGURES
+from ddobench.report.figures.knobs import shares_by_setting
 from ddobench.report.figures.overestimation import prediction_and_truth
+from ddobench.report.figures.row_shares import optimum_share_by_rows
 from tests.support.drawn import only, overflow
 from tests.support.synthetic_portraits import portrait
 from tests.support.synthetic_runs import Row, climb, curve_of, data_with
 from tests.support.synthetic_stores import Details
+from tests.support.synthetic_sweeps import configured, turned
 
 LEVELS = {"": 0.05, "graph.alpha=0.5": 0.5}
-NEED_MORE = {"performance_profiles"}  # more runs than these tests have
+SWEEPS = {"optimum_share_by_rows": optimum_share_by_rows, "shares_by_setting": shares_by_setting}
+NEED_MORE = {"performance_profiles", *SWEEPS}  # more runs than these tests have
 NEED_TWO = {"regret_by_dimension", "optimum_share_by_dimension", "best_visible_and_optimum"}
 
 
@@ -37,7 +41,9 @@ def nearly(value: float, place: int) -> float:
 def told(value: float, codes: int = 3) -> Details:
     """Return what a run tells whose designs and codes are all alike."""
     designs = [[nearly(value, row)] * codes for row in range(5)]
+    units = {"edges": [], "energy": [[nearly(1 / codes, unit)] * codes for unit in range(2)]}
     return {"edges": [], "cliques": 1, "pseudo_hessian": [[value] * codes] * codes,
+            "units_graph": units,
             "codes_sample": [row[1:] for row in designs],
             "designs_sample": designs, "decoded_sample": designs,
             "values_sample": [nearly(value, row) for row in range(5)]}  # fmt: skip
@@ -108,6 +114,17 @@ def test_every_figure_can_be_drawn_of_a_single_seed_and_size(
     drawn = draw_and_check(one_value(2.0, (3,), seeds=1), caplog)
     rest = {function.__name__ for function in FIGURES} - drawn
     assert rest == {"regret_by_rows"} | NEED_MORE | NEED_TWO
+
+
+@pytest.mark.parametrize("value", [0.0, -2.0, -200.0, 1e-9])
+def test_sweeps_can_be_drawn_of_values_that_are_all_the_same(
+    caplog: pytest.LogCaptureFixture, value: float
+) -> None:
+    same: Row = {"final_model": nearly(value, 1), "best_oracle": value, "optimum": abs(value) + 1}
+    found = [turned("bump", bump, "a", **same) for bump in ("a", "b")]
+    found += [turned("noise", noise, 0.0, n=200, **same) for noise in (0.0, 1.0)]
+    found += [turned("noise", 0.0, 0.0, n=n, d=5, **same) for n in (100, 101)]
+    assert draw_and_check(configured(found), caplog) >= {*SWEEPS}
 
 
 @pytest.mark.parametrize("seconds", [0.0, 0.01, 0.1, 1.0, 2.5, 100.0])

@@ -83,8 +83,7 @@ def test_a_cell_is_the_mean_share_of_the_optimum_with_its_interval() -> None:
     assert own["share_low"] == pytest.approx(mean_interval(shares).low)
     assert own["value_mean"] == pytest.approx(7.1)
     assert own["seeds"] == 3
-    assert header(table) == ["method", *(f"{b} (% of the optimum)" for b in
-                                         ("gaussian", "cauchy", "laplace")), "seeds"]  # fmt: skip
+    assert header(table)[1:-1] == ["bump=gaussian [%]", "bump=cauchy [%]", "bump=laplace [%]"]
     lines = [[text for text, _ in line] for line in knob_cells(table)]
     assert [line[0] for line in lines] == ["Mine", "Other", "Naive"]
     assert lines[0][3] == "71.0 [70.0, 72.0]"
@@ -101,7 +100,7 @@ def test_where_no_optimum_is_known_methods_are_compared_by_value() -> None:
         for seed in range(2)
     ]
     table = configured(found).knobs
-    assert header(table)[1:3] == ["gaussian (% of the optimum)", "network (sd)"]
+    assert header(table)[1:3] == ["bump=gaussian [%]", "bump=network [sd]"]
     assert "no exact optimum is known" in explain_knobs(table)
     assert rank_series(table) == [("mine", ""), ("naive", "")]
     assert knob_cells(table)[0][2][0].startswith("9.05 [")

@@ -18,7 +18,6 @@ from ddobench.report.figures.drawing import (
     FAINT,
     INK,
     LOOK,
-    PALE,
     Values,
     blank_axes,
     blank_drawing,
@@ -29,8 +28,8 @@ from ddobench.report.figures.drawing import (
     set_values,
 )
 from ddobench.report.figures.figure import Absence, Figure
-from ddobench.report.figures.labels import label_ends, wrap_text
-from ddobench.report.figures.panels import WIDTH, freeze_layout
+from ddobench.report.figures.labels import label_ends
+from ddobench.report.figures.panels import draw_row, freeze_layout, row_panels
 from ddobench.report.tables.columns import CELL, SERIES
 from ddobench.report.tables.knobs import (
     MEASURES,
@@ -47,8 +46,7 @@ from ddobench.scores import HEADLINE, SHARE
 _PUBLISHED = {"noise": "noise", "bump": "forms"}  # the experiment that turns each knob
 _TASK = "chain"  # which they are about
 _MOST_PANELS = 5
-_ROW = 0.27  # inches
-_WIDEST_LABEL = 34  # characters
+_BELOW = {"share": "of the optimum", "value": "value"}  # a panel
 _SCALES = {"share": SHARE.scale, "value": HEADLINE.unit.scale}
 _TEXT = (
     "Nothing about the task differs but {knob}. Means over seeds of the value of the designs that "
@@ -136,7 +134,7 @@ def _draw_curves(stored: ReportData, sweep: pd.DataFrame, measure: str) -> Drawi
         axes.set_xlabel(str(sweep["knob"].iloc[0]), parse_math=False)
         axes.set_xticks(x, settings, parse_math=False)
         axes.set_xlim(-0.15, x[-1] + 0.08)
-        axes.set_ylabel(f"{MEASURES[measure]} [{UNITS[measure].split()[0]}]")
+        axes.set_ylabel(f"{MEASURES[measure]} [{UNITS[measure]}]")
         set_title(axes, name_sweep(sweep.iloc[0]))
         set_values(axes, heights, floor=0.0)
         label_ends(axes, ends)
@@ -169,56 +167,36 @@ def _draw_rows(stored: ReportData, sweep: pd.DataFrame) -> Drawing:
     """Draw one panel per setting with a row for each method, the best on top."""
     settings, keys = settings_of(sweep), rank_series(sweep)
     task, knob = str(sweep["task"].iloc[0]), str(sweep["knob"].iloc[0])
-    labels = [wrap_text(stored.styles[task, *key].label, _WIDEST_LABEL) for key in keys]
-    title, lacking = wrap_text(name_sweep(sweep.iloc[0]), 90), lost_seeds(stored)
+    labels = [stored.styles[task, *key].label for key in keys]
+    lacking = lost_seeds(stored)
     with mpl.rc_context(LOOK):
-        height = 1.0 + _ROW * len(keys) + 0.17 * title.count("\n")
-        drawing = blank_drawing(WIDTH, height)
-        drawing.set_layout_engine("constrained", w_pad=0.06, h_pad=0.06)
-        drawing.suptitle(title, x=0.012, ha="left", fontsize=9.5, parse_math=False)
-        panels = drawing.subplots(1, len(settings), sharey=True, squeeze=False)[0]
+        name, places = name_sweep(sweep.iloc[0]), list(map(float, range(len(keys))))
+        drawing, panels = row_panels(len(settings), name, labels, places)
         for axes, setting in zip(panels, settings, strict=True):
             here = sweep[sweep["setting"] == setting]
             measure = str(here["measure"].iloc[0])
             alike = sweep[sweep["measure"] == measure]  # panels of one measure share their limits
-            _draw_panel(axes, here, stored, keys, lacking)
-            ends = [0.0, *([float(_SCALES[measure])] if measure == "share" else [])]
+            ends = [0.0, *_draw_landmarks(axes, measure)]
             axes.set_xlim(*limits_around([*ends, *np.concatenate(_numbers(alike, measure))], 0.08))
+            axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
             axes.set_title(f"{knob} = {setting}", loc="left", fontsize=9, parse_math=False)
-            axes.set_xlabel(UNITS[measure] if measure == "share" else f"value [{UNITS[measure]}]",
-                            fontsize=8.5)  # fmt: skip
-        panels[0].set_yticks(range(len(keys)), labels, fontsize=8)
-        for text in panels[0].get_yticklabels():
-            text.set_parse_math(False)
-        panels[0].set_ylim(len(keys) - 0.4, -0.6)
+            axes.set_xlabel(f"{_BELOW[measure]} [{UNITS[measure]}]", fontsize=8.5)
+            for row, mean, *ends in zip(
+                here[[*CELL, *SERIES]].itertuples(index=False, name=None),
+                *_numbers(here, measure), strict=True,
+            ):  # fmt: skip
+                key = (str(row[-2]), str(row[-1]))
+                draw_row(axes, keys.index(key), mean, (ends[0], ends[1]),
+                         stored.styles[task, *key], hollow=row in lacking)  # fmt: skip
         freeze_layout(drawing)
     return drawing
 
 
-def _draw_panel(
-    axes: Axes,
-    here: pd.DataFrame,
-    stored: ReportData,
-    keys: list[tuple[str, str]],
-    lacking: set[tuple[object, ...]],
-) -> None:
-    """Draw the means of one setting, each method in its row."""
-    measure = str(here["measure"].iloc[0])
-    axes.grid(axis="x", color=PALE, linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.spines["left"].set_visible(False)
-    axes.tick_params(axis="y", length=0)
-    axes.tick_params(axis="x", labelsize=8)
-    axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
+def _draw_landmarks(axes: Axes, measure: str) -> list[float]:
+    """Draw the mean of the visible values and the optimum, and return where the latter is."""
     axes.axvline(0, color=INK, linewidth=0.8, zorder=1)
-    if measure == "share":
-        axes.axvline(_SCALES[measure], color=FAINT, linewidth=0.9, dashes=(1.5, 1.5), zorder=1)
-    for row, mean, low, high in zip(here.to_dict("records"), *_numbers(here, measure), strict=True):
-        key = (str(row["method"]), str(row["method_variant"]))
-        style, y = stored.styles[str(row["task"]), *key], keys.index(key)
-        hollow = (*(row[name] for name in CELL), *key) in lacking
-        axes.hlines(y, low, high, color=style.color, linewidth=1.6, zorder=3)
-        axes.plot([mean], [y], linestyle="none", marker=style.marker, markersize=6.5,
-                  markerfacecolor="white" if hollow else style.color,
-                  markeredgecolor=style.color if hollow else "white",
-                  markeredgewidth=1.1 if hollow else 0.6, zorder=4)  # fmt: skip
+    if measure != "share":
+        return []
+    optimum = float(_SCALES[measure])
+    axes.axvline(optimum, color=FAINT, linewidth=0.9, dashes=(1.5, 1.5), zorder=1)
+    return [optimum]

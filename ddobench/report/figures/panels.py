@@ -18,6 +18,8 @@ _PANEL = 2.15  # inches of height
 _LEGEND_LINE = 0.17  # inches
 _WIDEST_LABEL = 46  # characters of one entry of the legend
 _WIDEST_TITLE = 90
+_ROW = 0.27  # inches
+_WIDEST_ROW = 34  # characters of its label
 _MARKS = 6  # markers along a curve
 _CLOSE = 0.12  # of a panel's height, within which the numbers of two lines would meet
 
@@ -99,6 +101,41 @@ def draw_landmarks(axes: Axes, best_visible: float, optimum: float) -> None:
                 va="bottom" if side > 0 else "top", color=INK, linespacing=1.05,
                 annotation_clip=False,
             )  # fmt: skip
+
+
+def row_panels(
+    count: int, title: str, labels: Sequence[str], places: Sequence[float]
+) -> tuple[Drawing, list[Axes]]:
+    """Return a drawing with panels side by side, whose rows have the same labels and places."""
+    title = wrap_text(title, _WIDEST_TITLE)
+    height = 0.95 + _ROW * (places[-1] + 1) + _LEGEND_LINE * title.count("\n")
+    drawing = blank_drawing(WIDTH, height)
+    drawing.set_layout_engine("constrained", w_pad=0.06, h_pad=0.06)
+    drawing.suptitle(title, x=0.012, ha="left", fontsize=9.5, parse_math=False)
+    panels: list[Axes] = list(drawing.subplots(1, count, sharey=True, squeeze=False)[0])
+    for axes in panels:
+        axes.grid(axis="x", color=PALE, linewidth=0.6)
+        axes.set_axisbelow(True)
+        axes.spines["left"].set_visible(False)
+        axes.tick_params(axis="y", length=0)
+        axes.tick_params(axis="x", labelsize=8)
+    panels[0].set_yticks(places, [wrap_text(text, _WIDEST_ROW) for text in labels], fontsize=8)
+    for text in panels[0].get_yticklabels():
+        text.set_parse_math(False)
+    panels[0].set_ylim(places[-1] + 0.6, -0.6)
+    return drawing, panels
+
+
+def draw_row(
+    axes: Axes, place: float, mean: float, ends: tuple[float, float], style: Style,
+    *, hollow: bool = False,
+) -> None:  # fmt: skip
+    """Draw a mean with its interval in its row."""
+    axes.hlines(place, *ends, color=style.color, linewidth=1.6, zorder=3)
+    axes.plot([mean], [place], linestyle="none", marker=style.marker, markersize=6.5,
+              markerfacecolor="white" if hollow else style.color,
+              markeredgecolor=style.color if hollow else "white",
+              markeredgewidth=1.1 if hollow else 0.6, zorder=4)  # fmt: skip
 
 
 def freeze_layout(drawing: Drawing) -> None:

@@ -40,7 +40,7 @@ def standing_section(table: pd.DataFrame) -> list[dict[str, Any]]:
         {
             "title": standings.name_lineup(lineup.iloc[0]),
             "note": standings.explain_standings(lineup),
-            "header": standings.header(),
+            "header": _capitalise(standings.header()),
             "words": standings.word_columns(),
             "rows": standings.standing_cells(lineup),
         }
@@ -54,7 +54,7 @@ def setting_section(table: pd.DataFrame, styles: Mapping[Key, Style]) -> list[di
         {
             "title": f"{sweep['knob'].iloc[0]}: {knobs.name_sweep(sweep.iloc[0])}",
             "note": knobs.explain_knobs(sweep, _explain_signs_of(sweep, styles)),
-            "header": knobs.header(sweep),
+            "header": ["Method", *knobs.header(sweep)[1:-1], "Seeds"],
             "words": [0],
             "rows": knobs.knob_cells(sweep),
         }
@@ -68,12 +68,16 @@ def choice_section(table: pd.DataFrame) -> list[dict[str, Any]]:
         {
             "title": choices.name_choices(cell.iloc[0]),
             "note": choices.EXPLANATION,
-            "header": choices.HEADER,
+            "header": _capitalise(choices.HEADER),
             "words": choices.WORDS,
             "rows": choices.choice_cells(cell),
         }
         for _, cell in table.groupby(choices.CHOOSER, sort=True)
     ]
+
+
+def _capitalise(names: Sequence[str]) -> list[str]:
+    return [name[0].upper() + name[1:] for name in names]
 
 
 def _explain_signs_of(table: pd.DataFrame, styles: Mapping[Key, Style]) -> list[str]:

@@ -22,7 +22,7 @@ from ddobench.scores import HEADLINE, SHARE
 from ddobench.stats.samples import Sample, mean_intervals
 
 MEASURES = {"share": "share of the optimum", "value": "value"}
-UNITS = {"share": "% of the optimum", "value": HEADLINE.unit.sign}
+UNITS = {"share": SHARE.sign, "value": HEADLINE.unit.sign}
 SWEEP = ["task", "rest", "budget", "n", "d", "knob"]  # the columns that tell sweeps apart
 _PARTS = ("mean", "low", "high")
 _COLUMNS = [
@@ -96,7 +96,8 @@ def rank_series(sweep: pd.DataFrame) -> list[tuple[str, str]]:
 def header(sweep: pd.DataFrame) -> list[str]:
     """Return the headings of one sweep."""
     measures = sweep.drop_duplicates("setting").set_index("setting")["measure"]
-    told = [f"{setting} ({UNITS[measures[setting]]})" for setting in settings_of(sweep)]
+    knob = sweep["knob"].iloc[0]
+    told = [f"{knob}={setting} [{UNITS[measures[setting]]}]" for setting in settings_of(sweep)]
     return ["method", *told, "seeds"]
 
 
@@ -128,10 +129,10 @@ def _cell(row: Mapping[Hashable, Any] | None) -> tuple[str, float]:
 def explain_knobs(sweep: pd.DataFrame, notes: Sequence[str] = ()) -> str:
     """Say how to read one sweep, and what its signs mean."""
     text = (
-        f"Nothing about the task differs but {sweep['knob'].iloc[0]}. Means over seeds of the "
-        "designs that a method itself ranks first, with 95\u00a0% bootstrap intervals (BCa); 0 is "
-        "the mean of the visible values. Methods come by their mean over the settings, each "
-        "relative to the best there."
+        f"Nothing about the task differs but {sweep['knob'].iloc[0]}. Means over seeds of what the "
+        "designs that a method itself ranks first are worth, with 95\u00a0% bootstrap intervals "
+        "(BCa): 0 is the mean of the visible values, 100\u00a0% the optimum. Methods come by their "
+        "mean over the settings, each relative to the best there."
     )
     if "value" in set(sweep["measure"]):
         text += " Where no exact optimum is known, values are in sd of the visible ones."
