@@ -4,7 +4,8 @@ Sweeps of 60 runs (three methods, two of which share their trained latents, 20 s
 with kill -9 at random times and started again. Whenever one is through, and after the last kill,
 its store is compared with an undisturbed one, record by record, and must hold no temporary file;
 then the next begins with an empty folder. Each sweep is a process of its own, forked once
-everything is imported.
+everything is imported. Time counts from its first write, as nothing can be lost before. Kills that
+found something new stored are counted: if few did, this has shown little.
 
 Run: python benchmarks/kills.py [--kills 200] [--seed 0]
 """
@@ -19,14 +20,20 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 
-import ddobench.runner.execute  # noqa: F401 - before the first fork
+import ddobench.baselines.fgm
+import ddobench.baselines.naive
+import ddobench.parts.pipeline
+import ddobench.parts.vae
+import ddobench.runner.execute
+import ddobench.tasks.rbf  # noqa: F401 - all of these before the first fork
 from ddobench.cli.main import main
 from ddobench.scores import repeatable_names
 from ddobench.store.records import Record
-from ddobench.store.runs import read_record
+from ddobench.store.runs import Place, Store, read_record
 
 SWEEP = [
     "-m", "method=naive,fgm,vae_ga", "task=chain", "d=5", "n=60", "budget=tiny", "seed=0-19",
@@ -34,29 +41,45 @@ SWEEP = [
     "surrogate.training.steps=20",
 ]  # fmt: skip
 RUNS = 60
+SHARE = 12  # kills that a sweep takes on average until it is through
+LEAST = 0.3  # of all kills, that must have come after something new was stored
 ERRORS = "errors.txt"  # what the last sweep had to say
 PARTS = ("values", "predictions", "designs")
 
 
-def start(folder: Path) -> int:
-    """Start a sweep and return its process id."""
+def start(folder: Path) -> tuple[int, float]:
+    """Start a sweep; return its process id and when it began to write, or was through."""
+    reader, writer = os.pipe()
     child = os.fork()
     if child:
-        return child
+        os.close(writer)
+        os.read(reader, 1)
+        os.close(reader)
+        return child, time.monotonic()
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     os.dup2(os.open(folder.with_name(ERRORS), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666), 2)
+    write, told = Store.write, list[int]()
+
+    def begin(store: Store, place: Place, record: Record) -> Path:
+        if not told:
+            told.append(os.write(writer, b"."))
+        return write(store, place, record)
+
     sys.argv = ["ddobench", *SWEEP, f"results_dir={folder}"]
     code = 1
     try:
-        main()
+        with mock.patch.object(Store, "write", begin):
+            main()
         code = 0
     finally:
         os._exit(code)
 
 
-def finish(folder: Path) -> None:
-    """Run a sweep to its end."""
-    check(os.waitpid(start(folder), 0)[1], folder)
+def finish(folder: Path) -> float:
+    """Run a sweep to its end and return the seconds from its first write on."""
+    child, began = start(folder)
+    check(os.waitpid(child, 0)[1], folder)
+    return time.monotonic() - began
 
 
 def check(status: int, folder: Path) -> None:
@@ -67,17 +90,15 @@ def check(status: int, folder: Path) -> None:
 
 def kill_after(seconds: float, folder: Path) -> bool:
     """Start a sweep and kill it after some time; tell whether it was under way still."""
-    child = start(folder)
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
+    child, began = start(folder)
+    while time.monotonic() < began + seconds:
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
             check(status, folder)
             return False
         time.sleep(0.0005)
     os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return True
+    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
 
 
 def differences(folder: Path, expected: dict[str, Record]) -> Iterator[str]:
@@ -109,36 +130,38 @@ def same(one: Record, other: Record) -> bool:
     )
 
 
-def count_leftovers(folder: Path) -> int:
-    """Count the files that kills have caught half written."""
-    return sum(1 for _ in folder.rglob("*.tmp"))
+def count(folder: Path, ending: str) -> int:
+    """Count the files of some kind."""
+    return sum(1 for _ in folder.rglob(f"*{ending}"))
 
 
 def torture(kills: int, seed: int, work: Path) -> int:
     """Kill sweeps, compare what they leave, say what was found and return the exit code."""
-    began = time.monotonic()
-    finish(work / "undisturbed")
-    length = time.monotonic() - began
+    length = finish(work / "undisturbed")
     expected = read_all(work / "undisturbed")
     assert len(expected) == RUNS
     rng = random.Random(seed)
-    folder, done, through, caught = work / "killed", 0, 0, 0
+    folder, done, through, caught, fruitful, stored = work / "killed", 0, 0, 0, 0, 0
     problems: list[str] = []
     while done < kills:
-        if kill_after(rng.uniform(0, length / 4), folder):
+        if kill_after(rng.uniform(0, 2 * length / SHARE), folder):
             done += 1
-            caught += count_leftovers(folder)
+            caught += count(folder, ".tmp")
+            before, stored = stored, count(folder, ".parquet")
+            fruitful += stored > before
             continue
         through += 1
         problems += differences(folder, expected)
         shutil.rmtree(folder)
+        stored = 0
     finish(folder)
     problems += differences(folder, expected)
     print("\n".join(problems), end="\n" if problems else "")
-    print(f"{done} kills over {through + 1} sweeps of {RUNS} runs, each {length:.1f} s undisturbed")
-    print(f"temporary files found right after a kill: {caught}")
+    print(f"{done} kills over {through + 1} sweeps of {RUNS} runs, each writing for {length:.1f} s")
+    print(f"kills after something new was stored: {fruitful}   limit {LEAST * done:.0f}")
+    print(f"files that a kill has left half written: {caught}")
     print(f"differences from an undisturbed store after the last rerun of each: {len(problems)}")
-    return 1 if problems else 0
+    return 1 if problems or fruitful < LEAST * done else 0
 
 
 if __name__ == "__main__":
