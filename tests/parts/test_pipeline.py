@@ -27,7 +27,12 @@ OPTIONS = {
     group: [entry.name for entry in registry.entries(group)]
     for group in ("latent", "axes", "graph")
 }
-COMBINATIONS = list(itertools.product(*OPTIONS.values()))
+USUAL = {"latent": "identity", "axes": "identity", "graph": "stein"}
+COMBINATIONS = [  # every two options meet
+    chosen
+    for chosen in itertools.product(*OPTIONS.values())
+    if USUAL.items() & dict(zip(OPTIONS, chosen, strict=True)).items()
+]
 
 
 @cache
@@ -61,7 +66,7 @@ def test_every_stage_of_the_paper_and_every_control_is_there() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("latent", "axes", "graph"), COMBINATIONS)
-def test_any_combination_of_stages_runs_and_tells_what_it_is(
+def test_any_two_stages_run_together_and_tell_what_they_are(
     latent: str, axes: str, graph: str
 ) -> None:
     overrides = (f"latent={latent}", f"axes={axes}", f"graph='{graph}'", "latent.width=8")
