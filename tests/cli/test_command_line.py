@@ -300,7 +300,7 @@ def test_a_plug_in_may_bring_a_stage(ddobench: Caller, plugin: Path) -> None:
         (["graph.alhpa=1"], "there is no key 'graph.alhpa' (did you mean 'graph.alpha'?)"),
         (["graph.alpha=2"], "graph.alpha must be a level between 0 and 1, got 2"),
         (["budget=huge"], "there is no budget 'huge'; there are few_designs, full, small, tiny"),
-        (["experiment=nope"], "there is no experiment 'nope'; there are"),
+        (["experiment=xyzzy"], "there is no experiment 'xyzzy'; there are"),
         (["--bogus"], "there is no option '--bogus'; --help lists"),
         (["--config-dir", "nowhere"], "the folder given by --config-dir does not exist"),
         (["nonsense"], "'nonsense' cannot be read as key=value"),
@@ -420,9 +420,9 @@ def test_a_folder_below_home_may_be_typed(
         ("null", "results_dir must be a folder, got null; write results_dir=FOLDER"),
         ("", "results_dir must be a folder, got ''; write results_dir=FOLDER"),
         ("~nobody-here/x", "results_dir must be a folder, got '~nobody-here/x'"),
-        ("/proc/ddobench", "/proc/ddobench cannot be "),
+        ("/proc/ddobench", " cannot be "),
         ("/dev/null/x", "results_dir must be a folder"),
-        ("x" * 300, "cannot be used: File name too long"),
+        ("x" * 300, "File name too long"),
     ],
 )
 @pytest.mark.parametrize("sweep", [False, True])

@@ -93,8 +93,9 @@ def _elsewhere(sandbox: Path) -> Iterator[None]:
 
 def _recording(tried: Attempt) -> Any:
     def run_seeds(
-        spec: Specification, _: object, __: object, seeds: Sequence[int], base: dict[str, Any]
-    ) -> list[Record]:
+        spec: Specification, _: object, __: object, seeds: Sequence[int], base: dict[str, Any],
+        *___: object,
+    ) -> list[Record]:  # fmt: skip
         tried.ran.append((spec, [*seeds]))
         if sum(len(seeds) for _, seeds in tried.ran) > MOST_RUNS:
             raise KeyboardInterrupt
