@@ -21,8 +21,8 @@ __all__ = ["example_table", "example_values", "load", "load_curves", "propose", 
 _HOMES = {
     "example_table": "ddobench.proposing.examples",
     "example_values": "ddobench.proposing.examples",
-    "load": "ddobench.store.runs",
-    "load_curves": "ddobench.store.runs",
+    "load": "ddobench.api",
+    "load_curves": "ddobench.api",
     "propose": "ddobench.proposing.propose",
     "run": "ddobench.api",
 }

@@ -60,8 +60,9 @@ fails_on: -1
 
 
 @pytest.fixture
-def plugin(tmp_path: Path) -> Path:
+def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Make a folder with one Python file and one YAML, as a third party would."""
+    monkeypatch.delitem(sys.modules, "slowpoke", raising=False)  # of the folder of another test
     folder = tmp_path / "plugin"
     (folder / "method").mkdir(parents=True)
     (folder / "slowpoke.py").write_text(PLUGIN)

@@ -14,6 +14,7 @@ from ddobench.report.tables.formats import (
     name_runs,
 )
 from ddobench.report.tables.styles import Key, Style
+from ddobench.scores import HELD_OUT_ERROR
 
 CHOOSER = [*CELL, *SERIES]  # the columns that tell tables of choices apart
 HEADER = ["candidate", "chosen", "rank correlation", "error", "judged", "why not judged"]
@@ -59,7 +60,7 @@ def _judgements(told: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield {
             "candidate": str(one.get("candidate", "")),
             "rank": _number(one.get("held_out_top_rank")),
-            "error": _number(one.get("held_out_error")),
+            "error": _number(one.get(HELD_OUT_ERROR.name)),
             "reason": str(one.get("reason") or ""),
             "chosen": one.get("chosen") is True,
         }
