@@ -86,7 +86,8 @@ def _needs_sweep(match: re.Match[str], _: str) -> str:
 
 
 def _bad_syntax(match: re.Match[str], _: str) -> str:
-    return f"{match['override']!r} cannot be read as key=value ({match['why']})"
+    why = re.sub(r"^\w+ while evaluating '.*?': ", "", match["why"])
+    return f"{match['override']!r} cannot be read as key=value ({why})"
 
 
 def _unfinished(match: re.Match[str], _: str) -> str:

@@ -70,6 +70,11 @@ def test_a_name_of_ones_own_is_no_slip_of_the_pen() -> None:
     assert sentence.endswith("; your own come with --config-dir FOLDER")
 
 
+def test_an_unknown_function_is_named_in_plain_words() -> None:
+    told = "'d=rang(5,8)' cannot be read as key=value (Unknown function 'rang')"
+    assert explain(error_of("d=rang(5,8)")) == told
+
+
 @pytest.mark.parametrize("override", ["d=~/x", "task.noise=a~b", "d=\udcff"])
 def test_what_hydra_cannot_read_is_quoted_without_its_own_words(override: str) -> None:
     sentence = explain(error_of(override))

@@ -223,4 +223,6 @@ def _number(word: str) -> str:
         number = yaml.safe_load(word)
     except yaml.YAMLError:
         return word
+    if isinstance(number, bool):
+        return word
     return str(float(word) if re.fullmatch(r"\d+e-\d+", word) else number)
