@@ -143,5 +143,6 @@ _EXPECTED: dict[str, Callable[[Any], bool]] = {
     "values_sample": _is_vector,
     "candidates": _are_judged,
     "chosen": _is_plain,
+    "units": _is_count,
     "units_graph": _are_units,
 }
