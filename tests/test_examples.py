@@ -15,7 +15,7 @@ from ddobench.report.output.writer import write_report
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
-FOLDERS = sorted(path.name for path in EXAMPLES.iterdir() if path.is_dir())
+FOLDERS = sorted({path.parent.name for path in EXAMPLES.glob("*/*.py")})
 PAGES = (EXAMPLES / "writing_a_method.md", EXAMPLES / "writing_a_task.md")
 SHOWN = re.compile(r"^\[(\S+)\]\(\1\):\n\n```(?:python|yaml)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 BLOCK = re.compile(r"^```(?:python|yaml)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -89,14 +89,14 @@ def test_a_method_of_ones_own_gives_valid_designs_on_the_usual_task_and_improves
     runs = ddobench.run("towards_best", seed="0-4", budget="tiny", results_dir=tmp_path)
     assert (runs["invalid_final"] == 0).all()
     curves = ddobench.load_curves(tmp_path)
-    first, last = (curves[curves["iteration"] == i]["value"].mean() for i in (0, 1))
+    first, last = (curves[curves["iteration"] == i]["value_model"].mean() for i in (0, 1))
     assert last > first
 
 
 def test_a_task_around_a_simulator_has_values_and_no_regret(use: Use, tmp_path: Path) -> None:
     use("simulator_task")
     (run,) = ddobench.run("naive", "throw", results_dir=tmp_path).to_dict("records")
-    assert run["value_final"] > 0
+    assert run["final_model"] > 0
     assert run["regret_final"] != run["regret_final"]  # NaN: nobody knows the optimum
 
 
