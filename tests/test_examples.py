@@ -5,6 +5,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -75,10 +76,8 @@ def test_a_command_on_a_page_runs(use: Use, tmp_path: Path, line: str) -> None:
     use(words[1])
     keys = dict(word.split("=", 1) for word in words[2:] if word != "-m")
     methods = keys.pop("method").split(",")
-    runs = ddobench.run(
-        method=methods, **{"task": "quadratic", "budget": "tiny", **keys, "seed": 0},
-        results_dir=tmp_path,
-    )  # fmt: skip
+    settings: dict[str, Any] = {"budget": "tiny", **keys, "seed": 0}
+    runs = ddobench.run(method=methods, results_dir=tmp_path, **settings)
     assert runs["status"].tolist() == ["ok"] * len(methods)
 
 
