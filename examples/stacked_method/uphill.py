@@ -1,0 +1,39 @@
+"""Follow the slope of a linear fit, all seeds in one batch."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ddobench.contracts import Method, Proposal
+from ddobench.errors import UsageError
+from ddobench.models.products import multiply
+from ddobench.models.standardise import Standardiser
+
+
+@dataclass(kw_only=True)
+class Uphill(Method):
+    name: ClassVar[str] = "uphill"
+
+    steps: int = 5
+    rate: float = 0.1
+
+    def __post_init__(self):
+        if self.rate <= 0:
+            raise UsageError(f"method.rate must be positive, got {self.rate}")
+
+    def declines(self, data):  # a run that is declined is stored with this reason
+        return "a slope leads to no category" if data.space.categorical else None
+
+    def fit(self, data, rng):  # data.x (S, N, d), data.y (S, N)
+        self.x_scale, self.y_scale = Standardiser.of(data.x), Standardiser.of(data.y)
+        z, y = self.x_scale.apply(data.x), self.y_scale.apply(data.y)
+        # never reduce over S, and multiply by this function: a seed then has the same bits alone
+        self.slope = multiply(z.transpose(1, 2), y[..., None]) / data.n  # (S, d, 1)
+
+    def propose(self, starts, rng):  # starts (S, K, d)
+        z = self.x_scale.apply(starts)
+        for _ in range(self.steps + 1):
+            yield Proposal(self.x_scale.undo(z))
+            z = z + self.rate * self.slope.transpose(1, 2)
+
+    def predict(self, x):  # (S, K, d) -> (S, K), by which proposals are ranked
+        return self.y_scale.undo(multiply(self.x_scale.apply(x), self.slope)[..., 0])

@@ -1,0 +1,138 @@
+"""A newcomer's walk: each example runs as it stands, and the pages show the very files."""
+
+import re
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ddobench
+from ddobench.check.__main__ import main as check
+from ddobench.cli.main import use_plugins
+from ddobench.report.output.writer import write_report
+
+ROOT = Path(__file__).parent.parent
+EXAMPLES = ROOT / "examples"
+FOLDERS = sorted({path.parent.name for path in EXAMPLES.glob("*/*.py")})
+PAGES = (EXAMPLES / "writing_a_method.md", EXAMPLES / "writing_a_task.md")
+SHOWN = re.compile(r"^\[(\S+)\]\(\1\):\n\n```(?:python|yaml)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(?:python|yaml)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+WORDS = re.compile(r"^python -m ddobench (--config-dir .*)$", re.MULTILINE)
+
+Use = Callable[[str], list[str]]
+
+
+@pytest.fixture
+def use(monkeypatch: pytest.MonkeyPatch) -> Iterator[Use]:
+    """Return a function that lets the folder of an example be found."""
+    for name in ("DDOBENCH_CONFIG_DIR", "PYTHONPATH"):
+        monkeypatch.setenv(name, "to be restored")
+        monkeypatch.delenv(name)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # a folder of the repository
+
+    def use_example(folder: str) -> list[str]:
+        words = ["--config-dir", str(EXAMPLES / folder)]
+        use_plugins(words)
+        return words
+
+    yield use_example
+    for path in EXAMPLES.glob("*/*.py"):
+        sys.modules.pop(path.stem, None)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_code_on_a_page_is_that_of_the_files(page: Path) -> None:
+    shown = dict(SHOWN.findall(page.read_text()))
+    assert list(shown.values()) == BLOCK.findall(page.read_text())
+    assert shown == {name: (EXAMPLES / name).read_text() for name in shown}
+
+
+def test_every_file_of_an_example_is_on_a_page() -> None:
+    files = {
+        path.relative_to(EXAMPLES).as_posix()
+        for folder in FOLDERS
+        for ending in ("py", "yaml")
+        for path in (EXAMPLES / folder).rglob(f"*.{ending}")
+    }
+    assert files == {name for page in PAGES for name, _ in SHOWN.findall(page.read_text())}
+
+
+def test_the_method_in_the_readme_is_that_of_the_files() -> None:
+    section = (ROOT / "README.md").read_text().partition("\n## Your own method\n")[2]
+    folder = EXAMPLES / "one_seed_method"
+    files = [folder / "towards_best.py", folder / "method" / "towards_best.yaml"]
+    assert BLOCK.findall(section.partition("\n## ")[0]) == [file.read_text() for file in files]
+
+
+@pytest.mark.parametrize(
+    "line", [line for page in PAGES for line in WORDS.findall(page.read_text())]
+)
+def test_a_command_on_a_page_runs(use: Use, tmp_path: Path, line: str) -> None:
+    words = shlex.split(line)
+    use(words[1])
+    keys = dict(word.split("=", 1) for word in words[2:] if word != "-m")
+    methods = keys.pop("method").split(",")
+    settings: dict[str, Any] = {"budget": "tiny", **keys, "seed": 0}
+    runs = ddobench.run(method=methods, results_dir=tmp_path, **settings)
+    assert runs["status"].tolist() == ["ok"] * len(methods)
+
+
+def test_a_method_of_ones_own_gives_valid_designs_on_the_usual_task_and_improves_them(
+    use: Use, tmp_path: Path
+) -> None:
+    use("one_seed_method")
+    runs = ddobench.run("towards_best", seed="0-4", budget="tiny", results_dir=tmp_path)
+    assert (runs["invalid_final"] == 0).all()
+    curves = ddobench.load_curves(tmp_path)
+    first, last = (curves[curves["iteration"] == i]["value_model"].mean() for i in (0, 1))
+    assert last > first
+
+
+def test_a_task_around_a_simulator_has_values_and_no_regret(use: Use, tmp_path: Path) -> None:
+    use("simulator_task")
+    (run,) = ddobench.run("naive", "throw", results_dir=tmp_path).to_dict("records")
+    assert run["final_model"] > 0
+    assert run["regret_final"] != run["regret_final"]  # NaN: nobody knows the optimum
+
+
+@pytest.mark.parametrize(
+    ("folder", "words"),
+    [
+        ("one_seed_method", ["method=towards_best", "task=quadratic"]),
+        ("stacked_method", ["method=uphill", "task=chain"]),
+        ("parts", ["method=inside_trial", "task=chain"]),
+        ("known_optimum_task", ["task=rope"]),
+        ("simulator_task", ["task=throw"]),
+    ],
+)
+def test_an_example_keeps_every_promise(
+    use: Use, folder: str, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = check([*words, *use(folder)])
+    assert code == 0, capsys.readouterr().out
+
+
+def test_every_folder_is_an_example_that_is_checked() -> None:
+    (marked,) = test_an_example_keeps_every_promise.pytestmark  # type: ignore[attr-defined]
+    assert sorted(folder for folder, _ in marked.args[1]) == FOLDERS
+
+
+@pytest.mark.slow
+def test_a_report_shows_a_method_of_ones_own_beside_ours(use: Use, tmp_path: Path) -> None:
+    use("one_seed_method")
+    runs = tmp_path / "runs"
+    ddobench.run(["towards_best", "naive"], d=6, seed="0-2", budget="tiny", results_dir=runs)
+    write_report(runs, tmp_path / "report")
+    assert "Towards the best" in (tmp_path / "report" / "index.html").read_text()
+
+
+def test_a_method_of_ones_own_proposes_designs_for_rows_of_ones_own(use: Use) -> None:
+    use("one_seed_method")
+    rows = ddobench.example_table("chain", d=7, n=60)
+    designs = ddobench.propose(rows, "y", method="towards_best", k=5)
+    assert len(designs) == 5
+    assert set(rows.columns) - {"y"} <= set(designs.columns)
