@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 import hydra
+import omegaconf
 import yaml
 from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
@@ -43,9 +44,11 @@ def explain(error: BaseException, config_name: str = "run") -> str | None:
 
 
 def _raised_while_composing(error: BaseException) -> bool:
-    """Tell whether Hydra itself gave up, which happens on files of odd shapes."""
+    """Tell whether Hydra or OmegaConf itself gave up, which happens on files of odd shapes."""
     frames = traceback.extract_tb(error.__traceback__)
-    return bool(frames) and Path(frames[-1].filename).is_relative_to(_HYDRA)
+    return bool(frames) and any(
+        Path(frames[-1].filename).is_relative_to(folder) for folder in _COMPOSERS
+    )
 
 
 def _no_option(match: re.Match[str], _: str) -> str:
@@ -116,7 +119,7 @@ def _suggest(word: str, known: Sequence[str]) -> str:
     return f" (did you mean {near[0]!r}?)" if near else ""
 
 
-_HYDRA = Path(hydra.__file__).parent
+_COMPOSERS = [Path(package.__file__).parent for package in (hydra, omegaconf)]
 _LIKENESS = 0.65  # fmg is like fgm (0.67), mine is not like linear (0.6)
 
 # Where the parameters of a method went when methods became line-ups of parts.

@@ -480,6 +480,14 @@ def test_a_broken_file_of_ones_own_is_named_and_the_help_still_helps(
     assert ddobench("--config-dir", str(plugin), "method=slow")[0] == 0
 
 
+def test_a_key_of_a_file_without_keys_gets_one_sentence(ddobench: Caller, plugin: Path) -> None:
+    (plugin / "method" / "mine.yaml").write_text("- 1\n")
+    code, _, err = ddobench("--config-dir", str(plugin), "method=mine", "method.latent=null", "-m")
+    assert code == 2
+    assert err.startswith("ddobench: this cannot be composed: ")
+    assert len(err.splitlines()) == 1
+
+
 def test_a_failing_method_is_shown_where_it_fails(ddobench: Caller, plugin: Path) -> None:
     words = ["--config-dir", str(plugin), "method=slow", "method.fails_on=0"]
     _, _, err = ddobench(*words)
