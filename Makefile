@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 DEMO := results/demo
-PUBLISHED := regret signs peak known_graph chains_small controls confidence supplement mixture forms noise rows
+PUBLISHED := regret signs peak known_graph chains_small controls confidence supplement mixture forms noise rows discovery
 
 .PHONY: help setup demo test numerics quick coverage lint smoke paper bench clean
 
