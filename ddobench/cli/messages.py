@@ -119,7 +119,7 @@ def _suggest(word: str, known: Sequence[str]) -> str:
     return f" (did you mean {near[0]!r}?)" if near else ""
 
 
-_COMPOSERS = [Path(package.__file__).parent for package in (hydra, omegaconf)]
+_COMPOSERS = [Path(str(package.__file__)).parent for package in (hydra, omegaconf)]
 _LIKENESS = 0.65  # fmg is like fgm (0.67), mine is not like linear (0.6)
 
 # Where the parameters of a method went when methods became line-ups of parts.
