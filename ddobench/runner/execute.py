@@ -252,11 +252,11 @@ def run_seeds(
         ]  # fmt: skip
 
     starts = draw_starts(data, spec.config["budget"]["designs"], task.streams(seeds))
-    began = time.perf_counter()
+    began, busy = time.perf_counter(), time.process_time()
     method.fit(data, Streams(seeds, FIT))
     fitted = time.perf_counter()
     trajectory = collect(method, starts, Streams(seeds, PROPOSE), deadline)
-    proposed = time.perf_counter()
+    proposed, done = time.perf_counter(), time.process_time()
     truth = _measure(trajectory, problem, judge_hidden_rows(method, problem, references))
     evaluated = time.perf_counter()
 
@@ -265,6 +265,7 @@ def run_seeds(
         "seconds_fit": (fitted - began) * share,
         "seconds_propose": (proposed - fitted) * share,
         "seconds_evaluate": (evaluated - proposed) * share,
+        "seconds_cpu": (done - busy) * share,
     }
     visible = problem.evaluate(data.best()[:, None])  # (S, 1)
     best = torch.cat([visible, *truth.values], dim=1).nan_to_num(-torch.inf).amax(dim=1)  # (S,)

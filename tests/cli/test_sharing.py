@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from ddobench.scores import COSTS
 from ddobench.store.runs import read_record
 from tests.support.processes import PATIENCE, nursery
 from tests.support.records import same_record
@@ -14,7 +15,7 @@ SWEEP = [
     "-m", "ddobench", "-m", "method=naive,fgm,vae_ga", "task=chain", "d=5", "n=60", "budget=tiny",
     "seed=0-7", "seeds_per_job=2", "latent.width=8", "surrogate.width=8",
 ]  # fmt: skip
-TIMES = ("finished", "command", "seconds_fit", "seconds_propose", "seconds_evaluate")
+TIMES = ("finished", "command", *(cost.name for cost in COSTS))
 ROOT = Path(__file__).parent.parent.parent
 
 

@@ -20,6 +20,7 @@ from ddobench.rng import Stream, Streams
 from ddobench.runner import execute as execution
 from ddobench.runner.execute import Outcome, collect, execute, run_seeds
 from ddobench.runner.spec import Specification
+from ddobench.scores import COSTS
 from ddobench.store.records import Record
 from ddobench.store.runs import Store, load, load_curves, read_record
 from tests.support.fakes import Climb, Sum, specify_fake
@@ -171,7 +172,7 @@ def test_a_run_is_stored_with_everything_that_is_promised(store: Store) -> None:
     assert row["regret_final"] == pytest.approx(row["optimum"] - row["final_model"])
     assert row["final_model"] == record.curves["value_model"][-1]
     assert row["best_oracle"] == record.curves["value_oracle"].max()
-    assert min(row["seconds_fit"], row["seconds_propose"], row["seconds_evaluate"]) > 0
+    assert min(row[cost.name] for cost in COSTS) > 0
     assert record.config == spec.config
     assert record.provenance["batch"] == 2
     assert {"packages", "revision", "cpu", "threads"} <= record.provenance.keys()
