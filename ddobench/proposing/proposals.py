@@ -114,6 +114,8 @@ class Chosen:
     designs: pd.DataFrame  # (k, d) as in the table
     codes: Codes  # (k, e)
     told: pd.DataFrame  # what there is to know of each, in our names
+    typical: float  # distance of a row to its nearest neighbour
+    spread: float  # median distance of two designs
 
     @property
     def table(self) -> pd.DataFrame:
@@ -139,7 +141,8 @@ def choose(pool: Pool, visible: Codes, columns: Sequence[Column], k: int, minimi
         RATIO: far / usual if usual > 0 else np.full(len(far), np.nan),
         OUTSIDE: count_outside(designs, columns),
     }
-    return Chosen(designs, codes, pd.DataFrame(told))
+    spread = distances.between(codes, visible)
+    return Chosen(designs, codes, pd.DataFrame(told), typical=usual, spread=spread)
 
 
 def count_outside(designs: pd.DataFrame, columns: Sequence[Column]) -> NDArray[np.intp]:
