@@ -5,7 +5,8 @@ has seen, so each candidate is fitted to the rows below a percentile of the valu
 rows above it: does it put them in the right order (rank correlation), and by how much is it wrong
 (squared error as a share of the variance of all visible values)? The candidate with the best order
 is then fitted to all rows and proposes. If no candidate's order is better than chance allows, the
-best visible design is proposed: doing nothing is a candidate.
+best visible design is proposed: doing nothing is a candidate. Of a table with few rows more are
+judged by (the percentile in `conf/method/auto.yaml` falls), so that 40 rows are enough.
 
 Nothing is chosen by the oracle. Every candidate is a method as it stands in `conf/method`, so what
 is learned about it there holds here. Categorical designs have two candidates more, which need no
@@ -15,9 +16,9 @@ no YAML, so that the digests of runs on continuous designs stay).
 Its row: python -m ddobench -m method=auto task=chain d=41 seed=0-9
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import zip_longest
+from itertools import repeat, zip_longest
 from math import isfinite, sqrt
 from typing import Any, ClassVar
 
@@ -36,6 +37,7 @@ from ddobench.parts.pairs import Pairs
 from ddobench.parts.pipeline import Pipeline
 from ddobench.parts.search import Ascent
 from ddobench.parts.surrogates import rank_correlation
+from ddobench.progress import stage
 from ddobench.rng import Streams
 
 NOTHING = "naive"  # what is left when no candidate is trusted
@@ -93,16 +95,22 @@ class Auto(Method):
             seeds = [seed for seed, one in enumerate(self._chosen) if one == name]
             method = self._known.get(name) or Naive()
             method.cache = self.cache
-            method.fit(take_seeds(data, seeds), take_streams(rng, seeds))
+            with stage(f"fitting {name}"):
+                method.fit(take_seeds(data, seeds), take_streams(rng, seeds))
             self._teams.append((seeds, method))
 
     def propose(self, starts: Tensor, rng: Streams) -> Iterator[Proposal]:
-        """Yield what the chosen methods propose; who is done before the others stays there."""
-        paths = [
+        """Yield what the chosen methods propose; who is done before the longest stays there.
+
+        There are as many iterations as the longest of the candidates has, whoever was chosen: what
+        a seed records must not depend on what the seeds beside it chose.
+        """
+        least: Iterable[Proposal | None] = repeat(None, self._longest_of_the_others(starts, rng))
+        paths: list[Iterable[Proposal | None]] = [
             method.propose(starts[seeds], take_streams(rng, seeds)) for seeds, method in self._teams
         ]
         latest: list[Proposal | None] = [None] * len(paths)
-        for steps in zip_longest(*paths):
+        for *steps, _ in zip_longest(*paths, least):
             latest = [step or old for step, old in zip(steps, latest, strict=True)]
             designs = torch.empty_like(starts)
             predicted = starts.new_empty(starts.shape[:2])
@@ -156,8 +164,20 @@ class Auto(Method):
             report["candidates"] = [one.describe(chosen) for one in self._judgements[seed]]
         return reports
 
+    def _longest_of_the_others(self, starts: Tensor, rng: Streams) -> int:
+        """Count the iterations that the candidates which no seed chose would take."""
+        return max(
+            (
+                sum(1 for _ in self.candidates[name].propose(starts[:, :1], rng.child(name)))
+                for name in self._judged
+                if name not in self._chosen
+            ),
+            default=0,
+        )
+
     def _judge(self, data: Dataset, rng: Streams) -> list[list[Judgement]]:
         """Return for each seed how every candidate did on the best rows."""
+        self._judged: list[str] = []  # candidates that were fitted, all seeds of each
         told: list[list[Judgement]] = [[] for _ in data.x]
         top = data.n - round(data.n * self.percentile / 100)
         order = data.y.argsort(dim=1)  # (S, N)
@@ -172,9 +192,11 @@ class Auto(Method):
         for name, method in self._known.items():
             refusal = method.declines(data)
             if refusal is None and not enough:
-                refusal = f"fewer than {self.least_rows} rows to judge by"
+                refusal = f"fewer than {self.least_rows} rows to judge by, or to be fitted to"
             if refusal is None:
-                method.fit(below, rng.child(name))
+                with stage(f"judging {name}"):
+                    method.fit(below, rng.child(name))
+                self._judged.append(name)
                 refusals = method.failures()
                 value = method.predict(x)
                 for seed in range(len(told)):

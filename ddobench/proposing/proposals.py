@@ -114,6 +114,8 @@ class Chosen:
     designs: pd.DataFrame  # (k, d) as in the table
     codes: Codes  # (k, e) as numbers, whatever the method worked on
     told: pd.DataFrame  # what there is to know of each, in our names
+    typical: float  # distance of a row to its nearest neighbour
+    spread: float  # median distance of two designs
 
     @property
     def table(self) -> pd.DataFrame:
@@ -143,7 +145,8 @@ def choose(pool: Pool, placed: Codes, numbers: Encoding, k: int, minimise: bool)
         RATIO: far / usual if usual > 0 else np.full(len(far), np.nan),
         OUTSIDE: count_outside(designs, numbers.columns),
     }
-    return Chosen(designs, codes, pd.DataFrame(told))
+    spread = distances.between(codes, placed)
+    return Chosen(designs, codes, pd.DataFrame(told), typical=usual, spread=spread)
 
 
 def count_outside(designs: pd.DataFrame, columns: Sequence[Column]) -> NDArray[np.intp]:

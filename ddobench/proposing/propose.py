@@ -15,7 +15,7 @@ import pandas as pd
 
 from ddobench.cli.composition import specify_points
 from ddobench.errors import UsageError, check_whole
-from ddobench.proposing import distances, trust
+from ddobench.proposing import trust
 from ddobench.proposing.check import Check, check_on_best
 from ddobench.proposing.fitted import Codes, Fitted, Pull, repeat_table
 from ddobench.proposing.limits import Bounds, Limits
@@ -70,11 +70,15 @@ class Proposals:
     placed: Codes  # (N, e) the designs of the rows as these
     signed: Values  # (N,) their values, larger being better
     chosen: Chosen
-    typical_distance: float  # of a row to its nearest neighbour
     agreement: float  # between seeds, NaN for one
     check: Check | None
     candidates: tuple[Mapping[str, Any], ...]  # that the method compared, as its diagnostics tell
     warnings: tuple[str, ...]
+
+    @property
+    def winners(self) -> tuple[str, ...]:
+        """What a method that chooses by itself chose, each once; empty if it does not choose."""
+        return tuple(dict.fromkeys(str(x["candidate"]) for x in self.candidates if x["chosen"]))
 
     @property
     def table(self) -> pd.DataFrame:
@@ -82,7 +86,7 @@ class Proposals:
         table = self.chosen.table
         table.attrs = {
             "method": self.spec.method,
-            "typical_distance": self.typical_distance,
+            "typical_distance": self.chosen.typical,
             "agreement": self.agreement,
             "candidates": [dict(one) for one in self.candidates],
             "warnings": list(self.warnings),
@@ -176,7 +180,6 @@ def work_out(x: Any, y: Any, options: Options) -> Proposals:
         placed=placed,
         signed=signed,
         chosen=chosen,
-        typical_distance=distances.typical(placed),
         agreement=pool.agreement(),
         check=checked,
         candidates=candidates,
@@ -233,15 +236,16 @@ def _warn(
     """Say what a user should know before trusting the proposals."""
     for seed, reason in fitted.broken.items():
         yield f"Seed {seed} broke down and is left out: {reason}."
-    if len(chosen.designs) < options.k:
+    if (found := len(chosen.designs)) < options.k:
         yield (
-            f"{options.method} proposes {len(chosen.designs)} different designs, "
+            f"{options.method} proposes {found} different design{'s' if found > 1 else ''}, "
             f"fewer than the {options.k} asked for."
         )
     ratios, outside, promised = (
         chosen.told[name].to_numpy() for name in (RATIO, OUTSIDE, PREDICTED)
     )
     yield from trust.warn_of_distance(ratios, outside)
+    yield from trust.warn_of_likeness(chosen.spread, chosen.typical)
     yield from trust.warn_of_promises(-promised if options.minimise else promised, y)
     yield from trust.warn_of_check(checked)
     yield from trust.warn_of_disagreement(pool.agreement())

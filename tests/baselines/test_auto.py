@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from ddobench.baselines.auto import Auto
+from ddobench.cli.composition import specify_points
 from ddobench.contracts import Dataset, Method, Proposal, Space
 from ddobench.errors import UsageError
 from ddobench.rng import Streams
@@ -82,8 +83,8 @@ def test_nothing_is_done_where_no_candidate_is_better_than_chance() -> None:
     auto = fit(data)
     assert {one["chosen"] for one in auto.diagnostics()} == {"naive"}
     starts = data.x[:, :5]
-    (proposal,) = auto.propose(starts, Streams(SEEDS, "method/propose"))
-    assert torch.equal(proposal.designs, data.best()[:, None].expand_as(starts))
+    for proposal in auto.propose(starts, Streams(SEEDS, "method/propose")):
+        assert torch.equal(proposal.designs, data.best()[:, None].expand_as(starts))
 
 
 def test_seeds_that_chose_differently_propose_side_by_side() -> None:
@@ -95,6 +96,13 @@ def test_seeds_that_chose_differently_propose_side_by_side() -> None:
     torch.testing.assert_close(last[0, :, 0], starts[0, :, 0] + 1)
     torch.testing.assert_close(last[1, :, 1], starts[1, :, 1] + 3)
     assert torch.equal(last[2], data.best()[2].expand(5, 3))
+
+
+@pytest.mark.parametrize("columns", [[0, 0, 0], [0, 1, 2], [2, 2, 2]])
+def test_as_many_iterations_are_recorded_whatever_the_seeds_choose(columns: list[int]) -> None:
+    data = make_data(columns)
+    proposals = list(fit(data).propose(data.x[:, :5], Streams(SEEDS, "method/propose")))
+    assert len(proposals) == 4  # those of the longer candidate
 
 
 def test_a_candidate_proposes_as_it_would_by_itself() -> None:
@@ -119,6 +127,16 @@ def test_a_few_rows_decide_nothing() -> None:
     told = fit(make_data([0, 0, 0], n=50)).diagnostics()
     assert {one["chosen"] for one in told} == {"naive"}
     assert "fewer than 20 rows" in told[0]["candidates"][0]["reason"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "hidden"), [(10_000, 1000), (200, 20), (100, 20), (40, 20), (39, 4)]
+)
+def test_at_least_twenty_rows_judge_where_as_many_are_left(rows: int, hidden: int) -> None:
+    (spec,) = specify_points([["method=auto", "task=chain", f"n={rows}"]])
+    percentile = spec.config["method"]["percentile"]
+    assert rows - round(rows * percentile / 100) == hidden
+    assert spec.method_variant == ""
 
 
 def test_what_cannot_be_is_refused() -> None:
