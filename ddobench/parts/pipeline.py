@@ -87,6 +87,7 @@ class Pipeline(Method):
 
     def fit(self, data: Dataset, rng: Streams) -> None:
         """Fit the parts one after the other."""
+        self._data = data
         self._y_scale = Standardiser.of(data.y)
         y = self._y_scale.apply(data.y)  # (S, N)
         self.latent.fit(data, rng.child("latent"), self.cache)
@@ -101,8 +102,9 @@ class Pipeline(Method):
         self._failures |= {**self._model.failures(), **self.latent.failures()}
 
     def propose(self, starts: Tensor, rng: Streams) -> Iterator[Proposal]:
-        """Search from the starts, and decode what is found."""
-        z = self._coordinates.encode(starts).to(pick_device(self.device))  # (S, K, e)
+        """Search from where the search begins, and decode what is found."""
+        begun = self.search.begin(starts, self._data)  # (S, at most K, d)
+        z = self._coordinates.encode(begun).to(pick_device(self.device))  # (S, K, e)
         for step in self.search.run(z, self._model, rng, self._failures):
             value = step.value.cpu()
             self._predicted.append(value.mean(dim=1))

@@ -13,7 +13,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from ddobench.contracts import Space
+from ddobench.contracts import Dataset, Space
 from ddobench.errors import UsageError, check_one_of, check_whole
 from ddobench.parts.surrogates import Model
 from ddobench.rng import Streams
@@ -40,6 +40,13 @@ class Search(ABC):
     name: ClassVar[str] = ""  # in digests; every class declares its own
     version: ClassVar[int] = 1  # bump when the numbers of an unchanged config change
     leaps: ClassVar[bool] = False  # whether it needs a model that knows where to leap
+
+    def begin(self, starts: Tensor, data: Dataset) -> Tensor:  # noqa: ARG002
+        """Return the visible designs to search from, (S, at most K, d).
+
+        Unless a search declares otherwise these are `starts` (S, K, d), the same for all methods.
+        """
+        return starts
 
     @abstractmethod
     def run(

@@ -134,7 +134,7 @@ class MLP(Surrogate):
         check_one_of("surrogate.aggregate", self.aggregate, AGGREGATES)
 
     def fit(self, data: TrainingData, rng: Streams) -> "NetworkModel":
-        """Fit the members one after the other, all on the same rows."""
+        """Fit the members one after the other."""
         split = self.training.split(data.n, rng.child("split"))
         members = [self._learn(data, split, member, rng) for member in range(self.ensemble)]
         aggregates = {"mean": mean_value, "min": min_value, "lcb": lower_bound(self.kappa)}
@@ -148,6 +148,13 @@ class MLP(Surrogate):
         """Return what takes the gradient on a minibatch."""
         return FitStep(network)
 
+    def pick_rows(self, split: Split, rng: Streams) -> Split:  # noqa: ARG002
+        """Return the rows that one member learns from and is checked by: those of all members."""
+        return split
+
+    def finish(self, network: StackedMLP, data: TrainingData) -> None:
+        """Change a trained network before it is used; an ordinary one stays as it is."""
+
     def _learn(self, data: TrainingData, split: Split, member: int, rng: Streams) -> "Member":
         streams = rng.child("surrogate" if member == 0 else f"surrogate{member}")
         codes = data.coordinates.visible
@@ -160,12 +167,13 @@ class MLP(Surrogate):
         history = self.training.run(
             [network],
             [*[part.to(data.device, torch.float32) for part in known], data.values()],
-            split,
+            self.pick_rows(split, streams.child("rows")),
             step=drawing,
             check=drawing.check,
             rng=streams.child("minibatches"),
             what="surrogate" if self.ensemble == 1 else f"surrogate {member + 1}",
         )
+        self.finish(network, data)
         return Member(network, step, history)
 
 
@@ -243,11 +251,8 @@ class NetworkModel(Model):
 
     def value(self, z: Tensor) -> Tensor:  # (S, K, e) -> (S, K)
         """Return the value of coordinates."""
-        pieces = []
-        for piece in torch.split(z.to(torch.float32), ROWS_AT_ONCE, dim=1):
-            outputs = [passes.value(piece).to(z.dtype) for passes in self._passes]
-            pieces.append(self.aggregate(torch.stack(outputs))[0])
-        return torch.cat(pieces, dim=1)
+        outputs = [value_in_pieces(one, z.to(torch.float32)).to(z.dtype) for one in self._passes]
+        return self.aggregate(torch.stack(outputs))[0]
 
     def error(self) -> Tensor | None:  # (S,)
         """Return the squared error on held-out rows as a share of their variance, None without."""
@@ -275,6 +280,12 @@ class NetworkModel(Model):
         for report, more in zip(reports, self.members[0].step.describe() or reports, strict=True):
             report |= more
         return reports
+
+
+def value_in_pieces(passes: Differentiated, z: Tensor) -> Tensor:  # (S, K, e) -> (S, K)
+    """Return the values of any number of rows, without buffers for all of them."""
+    pieces = [passes.value(piece).clone() for piece in torch.split(z, ROWS_AT_ONCE, dim=1)]
+    return torch.cat(pieces, dim=1)
 
 
 def mean_squared_error(passes: Differentiated, x: Tensor, y: Tensor) -> Tensor:
