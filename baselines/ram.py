@@ -94,9 +94,8 @@ def list_net(temperature: float) -> ListLoss:
     """Compare which row is first, by softmax: the cross-entropy of the two distributions."""
 
     def loss(f: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:  # (S, B), (S, B) -> (S,), (S, B)
-        wanted = apply_to_seeds(lambda rows: (rows / temperature).softmax(dim=0), y)
-        said = apply_to_seeds(lambda rows: rows.log_softmax(dim=0), f)
-        return -(wanted * said).sum(dim=1), apply_to_seeds(torch.exp, said) - wanted
+        wanted, said = (y / temperature).softmax(dim=1), f.log_softmax(dim=1)
+        return -(wanted * said).sum(dim=1), said.exp() - wanted
 
     return loss
 
@@ -108,8 +107,3 @@ def rank_cosine(f: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:  # (S, B), (S, B
     aim = y / y.square().sum(dim=1, keepdim=True).clamp(min=TINY).sqrt()
     cosine = (towards * aim).sum(dim=1, keepdim=True)  # (S, 1)
     return 1 - cosine[:, 0], (cosine * towards - aim) / length
-
-
-def apply_to_seeds(act: Callable[[Tensor], Tensor], rows: Tensor) -> Tensor:  # (S, B) -> (S, B)
-    """Apply a function to each seed alone: where a vector ends decides how it is rounded there."""
-    return torch.stack([act(one) for one in rows])

@@ -166,3 +166,12 @@ def note_failures(sound: Tensor, iteration: int, failures: MutableMapping[int, s
                 f"ascent: the gradient of {int(lost[seed])} of {sound.shape[1]} designs was not "
                 f"finite at iteration {iteration}",
             )
+
+
+def note_broken_gradient(
+    what: str, gradient: Tensor, iteration: int, failures: MutableMapping[int, str]
+) -> None:
+    """Note the seeds of which some gradient (S, ...) is not finite, unless they are there."""
+    sound = torch.isfinite(gradient).flatten(1).all(dim=1)  # (S,)
+    for seed in (~sound).nonzero().flatten().tolist():
+        failures.setdefault(seed, f"{what}: a gradient was not finite at iteration {iteration}")

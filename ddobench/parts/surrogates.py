@@ -8,6 +8,7 @@ itself (conservatism, cliques) replaces its network or its training step.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, ClassVar
 
 import numpy as np
@@ -247,7 +248,7 @@ class NetworkModel(Model):
         values = [value.to(z.dtype) for value, _ in pairs]
         gradients = [gradient.to(z.dtype) for _, gradient in pairs]
         value, slopes = self.aggregate(torch.stack(values))  # (S, K), (E, S, K)
-        return value, (slopes[..., None] * torch.stack(gradients)).sum(dim=0)
+        return value, add_members(slopes[..., None] * torch.stack(gradients))
 
     def value(self, z: Tensor) -> Tensor:  # (S, K, e) -> (S, K)
         """Return the value of coordinates."""
@@ -304,7 +305,7 @@ def unexplained(predicted: Tensor, truth: Tensor) -> Tensor:  # (S, H), (S, H) -
 
 def mean_value(values: Tensor) -> tuple[Tensor, Tensor]:  # (E, S, K) -> (S, K), (E, S, K)
     """Value a design by the mean of the members."""
-    return values.mean(dim=0), torch.full_like(values, 1 / len(values))
+    return add_members(values) / len(values), torch.full_like(values, 1 / len(values))
 
 
 def min_value(values: Tensor) -> tuple[Tensor, Tensor]:  # (E, S, K) -> (S, K), (E, S, K)
@@ -317,11 +318,20 @@ def lower_bound(kappa: float) -> Aggregate:
     """Value a design by the mean of the members minus kappa standard deviations."""
 
     def aggregate(values: Tensor) -> tuple[Tensor, Tensor]:  # (E, S, K) -> (S, K), (E, S, K)
-        sd = values.std(dim=0, correction=0)
-        away = (values - values.mean(dim=0)) / sd.where(sd > 0, 1.0)
-        return values.mean(dim=0) - kappa * sd, (1 - kappa * away) / len(values)
+        mean = add_members(values) / len(values)
+        sd = (add_members((values - mean).square()) / len(values)).sqrt()
+        away = (values - mean) / sd.where(sd > 0, 1.0)
+        return mean - kappa * sd, (1 - kappa * away) / len(values)
 
     return aggregate
+
+
+def add_members(stack: Tensor) -> Tensor:  # (E, S, ...) -> (S, ...)
+    """Add up the members one after the other.
+
+    A sum over the first axis is rounded by what lies beside it: it would tell seeds apart.
+    """
+    return reduce(torch.add, stack)
 
 
 def describe_fit(model: NetworkModel, histories: Sequence[History]) -> list[dict[str, Any]]:
