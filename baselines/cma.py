@@ -126,7 +126,7 @@ class Strategies:
         order = value.argsort(dim=1, descending=True, stable=True)[:, : len(rates.weights)]
         steps = torch.take_along_dim(self._steps, order[..., None], dim=1)  # (P, M, e)
         weights = rates.weights.to(steps)[:, None]  # (M, 1)
-        step = (weights * steps).sum(dim=1)  # (P, e)
+        step = multiply(weights.T.expand(len(steps), -1, -1), steps)[:, 0]  # (P, e)
         self.mean = self.mean + self.sigma[:, None] * step
         self._told += 1
 

@@ -84,8 +84,13 @@ class Reinforce(Search):
             draw = noise.normal(self.draws, e, dtype=start.dtype).to(start)  # (S, draws, e)
             reward = model.value(mean + log_sd.exp() * draw)[..., None]  # (S, draws, 1)
             if self.baseline:
-                reward = reward - reward.mean(dim=1, keepdim=True)
-            mean.grad = (reward * draw).mean(dim=1, keepdim=True) / log_sd.exp()
-            log_sd.grad = (reward * (draw.square() - 1)).mean(dim=1, keepdim=True)
+                reward = reward - average(reward)
+            mean.grad = average(reward * draw) / log_sd.exp()
+            log_sd.grad = average(reward * (draw.square() - 1))
             note_broken_gradient(self.name, log_sd.grad, iteration, failures)
             optimiser.step()
+
+
+def average(table: Tensor) -> Tensor:  # (S, K, ...) -> (S, 1, ...)
+    """Return the mean over the rows, seed by seed."""
+    return torch.stack([rows.mean(dim=0, keepdim=True) for rows in table])
