@@ -28,7 +28,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from ddobench.contracts import Dataset, Space
+from ddobench.contracts import Dataset
 from ddobench.errors import UsageError, check_whole
 from ddobench.models.products import multiply
 from ddobench.parts.search import AscentStep, Search
@@ -60,10 +60,6 @@ class CMA(Search):
             raise UsageError(f"search.sigma must be positive, got {self.sigma}")
         if self.population is not None:
             check_whole("search.population", self.population, 4, "null draws 4 + 3 log d")
-
-    def declines(self, space: Space) -> str | None:
-        """Decline designs without a covariance."""
-        return "cma moves continuous designs only" if space.categorical else None
 
     def begin(self, starts: Tensor, data: Dataset) -> Tensor:  # (S, K, d) -> (S, at most K, d)
         """Return the rows to draw around."""

@@ -26,7 +26,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from ddobench.contracts import Dataset, Space
+from ddobench.contracts import Dataset
 from ddobench.errors import UsageError, check_whole
 from ddobench.models.standardise import Standardiser
 from ddobench.parts.search import AscentStep, Search, note_broken_gradient
@@ -56,10 +56,6 @@ class Reinforce(Search):
         check_whole("search.record_every", self.record_every, 1)
         if self.rate <= 0:
             raise UsageError(f"search.rate must be positive, got {self.rate}")
-
-    def declines(self, space: Space) -> str | None:
-        """Decline designs without a density."""
-        return "reinforce moves continuous designs only" if space.categorical else None
 
     def begin(self, starts: Tensor, data: Dataset) -> Tensor:  # (S, K, d) -> (S, at most K, d)
         """Return the rows whose distribution is the first."""

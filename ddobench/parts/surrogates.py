@@ -110,6 +110,10 @@ class Surrogate(ABC):
     uses_graph: ClassVar[bool] = False
     leaps: ClassVar[bool] = False  # whether its models know where to leap
 
+    def declines(self, codes: int) -> str | None:  # noqa: ARG002 - a default for all surrogates
+        """Return why designs of so many codes cannot be learned from, or None if they can."""
+        return None
+
     @abstractmethod
     def fit(self, data: TrainingData, rng: Streams) -> Model:
         """Learn from the visible table."""
@@ -331,7 +335,8 @@ def add_members(stack: Tensor) -> Tensor:  # (E, S, ...) -> (S, ...)
 
     A sum over the first axis is rounded by what lies beside it: it would tell seeds apart.
     """
-    return reduce(torch.add, stack)
+    total: Tensor = reduce(torch.add, stack)
+    return total
 
 
 def describe_fit(model: NetworkModel, histories: Sequence[History]) -> list[dict[str, Any]]:

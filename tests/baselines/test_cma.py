@@ -7,7 +7,6 @@ import torch
 from torch import Tensor
 
 from ddobench.baselines.cma import CMA, Rates, Strategies
-from ddobench.contracts import Space
 from ddobench.errors import UsageError
 from ddobench.parts.search import AscentStep
 from ddobench.rng import Streams
@@ -74,11 +73,6 @@ def test_a_seed_draws_and_moves_the_same_beside_any_companions() -> None:
     few = run(CMA(steps=12), make_start([3]), [3])[-1]
     many = run(CMA(steps=12), make_start([5, 3, 8]), [5, 3, 8])[-1]
     assert torch.equal(few.x[0], many.x[1])
-
-
-def test_bits_are_declined() -> None:
-    assert CMA().declines(Space(3, (2, 2, 2))) is not None
-    assert CMA().declines(Space(3)) is None
 
 
 @pytest.mark.parametrize(
