@@ -7,7 +7,8 @@ Two models without a graph and without training, which a table of few rows can s
 - `QuadraticRidge`: all products of two coordinates.
 
 The ridge is chosen among `ridges` by the error on held-out rows; the model is then fitted to all
-rows.
+rows. A design of very many codes (categories with many levels) has more features than can be
+solved for: it is declined.
 
 Their rows: python -m ddobench -m method=additive,quadratic_ridge task=chain d=41 n=2000 seed=0-9
 """
@@ -24,6 +25,8 @@ from ddobench.errors import UsageError, check_whole
 from ddobench.parts.surrogates import Model, Surrogate, TrainingData, unexplained
 from ddobench.rng import Stream, Streams
 
+MOST_FEATURES = 30_000  # their products alone are 7 GB
+
 
 @dataclass(kw_only=True)
 class Ridge(Surrogate):
@@ -39,8 +42,22 @@ class Ridge(Surrogate):
             raise UsageError(f"surrogate.holdout must be a share in (0, 1), got {self.holdout}")
 
     @abstractmethod
+    def count_features(self, codes: int) -> int:
+        """Return how many features a design of so many codes has."""
+
+    @abstractmethod
     def make_features(self, z: Tensor, stream: Stream) -> "Features":  # (N, e)
         """Return the features of one seed, made for its visible coordinates."""
+
+    def declines(self, codes: int) -> str | None:
+        """Decline what would take more memory than machines have."""
+        features = self.count_features(codes)
+        if features <= MOST_FEATURES:
+            return None
+        return (
+            f"a ridge regression on {codes} codes has {features:,} features, and more than "
+            f"{MOST_FEATURES:,} cannot be solved for; use surrogate=linear or mlp"
+        )
 
     def fit(self, data: TrainingData, rng: Streams) -> "RidgeModel":
         """Choose the ridge of each seed, then solve for all rows."""
@@ -92,6 +109,10 @@ class AdditiveRidge(Ridge):
         if self.reach <= 0:
             raise UsageError(f"surrogate.reach must be positive, got {self.reach}")
 
+    def count_features(self, codes: int) -> int:
+        """Count the bumps along all directions."""
+        return self.rotations * self.bumps * codes
+
     def make_features(self, z: Tensor, stream: Stream) -> "Features":
         """Draw the rotations."""
         draws = stream.normal(self.rotations, z.shape[1], z.shape[1], dtype=torch.float64)
@@ -105,6 +126,10 @@ class QuadraticRidge(Ridge):
     """All coordinates and all products of two."""
 
     name: ClassVar[str] = "quadratic_ridge"
+
+    def count_features(self, codes: int) -> int:
+        """Count the coordinates and their products."""
+        return codes + codes * (codes + 1) // 2
 
     def make_features(self, z: Tensor, stream: Stream) -> "Features":  # noqa: ARG002
         """Need nothing but the number of coordinates."""

@@ -22,7 +22,6 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from ddobench.contracts import Space
 from ddobench.errors import UsageError, check_whole
 from ddobench.parts.search import AscentStep, Search
 from ddobench.parts.surrogates import Model
@@ -49,10 +48,6 @@ class RWR(Search):
         check_whole("search.record_every", self.record_every, 1)
         if self.temperature <= 0:
             raise UsageError(f"search.temperature must be positive, got {self.temperature}")
-
-    def declines(self, space: Space) -> str | None:
-        """Decline designs without a density."""
-        return "rwr moves continuous designs only" if space.categorical else None
 
     def run(
         self, start: Tensor, model: Model, rng: Streams, failures: MutableMapping[int, str]

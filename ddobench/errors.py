@@ -28,6 +28,15 @@ def check_one_of(name: str, value: object, choices: tuple[str, ...]) -> None:
         raise UsageError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
 
 
+def check_truncation(percentile: float | None) -> None:
+    """Raise unless a task can hide the values above this percentile; None hides nothing."""
+    if percentile is not None and not 1.0 <= percentile < 100.0:
+        raise UsageError(
+            "task.truncate must be a percentile from 1 to below 100, "
+            f"got {percentile}; use null to hide nothing"
+        )
+
+
 def check_finite(name: str, value: object) -> None:
     """Raise if a number, or any number inside a mapping or a list, is infinite or none at all."""
     if isinstance(value, Mapping):

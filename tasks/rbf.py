@@ -10,23 +10,24 @@ The optimum is exact, with a certificate, whatever the form: see `ddobench.exact
 """
 
 from dataclasses import dataclass
-from math import ceil, inf
+from functools import partial
+from math import inf
 from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from ddobench.contracts import Dataset, Description, Problem, Space, Task
-from ddobench.errors import UsageError, check_one_of, check_whole
+from ddobench.errors import UsageError, check_one_of, check_truncation, check_whole
 from ddobench.exact.families import choose_family
 from ddobench.exact.maps import MAPS, ORDERS, Observation, draw_observation
 from ddobench.exact.optimum import find_peak
 from ddobench.exact.terms import TERMS, CliqueSum
 from ddobench.graphs import Graph
 from ddobench.rng import Stream, Streams
+from ddobench.tasks.truncation import PILOT, fill_below
 
 BASES = ("normal", "mixture")
-PILOT = 20_000  # rows that fix the scale of the noise and the ceiling of a truncated table
 WORST_CONDITION = 1e6  # the oracle inverts the map and loses that many digits
 
 
@@ -108,11 +109,7 @@ class RBF(Task):
         check_one_of("task.order", self.order, ORDERS)
         if not 0.0 <= self.noise < inf:
             raise UsageError(f"task.noise must be a standard deviation >= 0, got {self.noise}")
-        if self.truncate is not None and not 1.0 <= self.truncate < 100.0:
-            raise UsageError(
-                "task.truncate must be a percentile from 1 to below 100, "
-                f"got {self.truncate}; use null to hide nothing"
-            )
+        check_truncation(self.truncate)
         if self.map == "identity":
             self._check_unmapped()
             return
@@ -203,21 +200,15 @@ class RBF(Task):
 
     def _fill(self, hidden: Tensor, y: Tensor, function: CliqueSum, stream: Stream) -> None:
         """Fill hidden (N, d) and y (N,) with the first rows that lie below the ceiling."""
-        noise, ceiling = 0.0, inf
+        noise = 0.0
+        pilot = _Rows(stream.child("pilot"), self, function)
         if self.noise or self.truncate is not None:
-            pilot = _Rows(stream.child("pilot"), self, function)
             noise = self.noise * float(pilot.take(PILOT, 0.0)[1].std())
-            if self.truncate is not None:
-                ceiling = float(pilot.take(PILOT, noise)[1].quantile(self.truncate / 100.0))
         rows = _Rows(stream.child("data"), self, function)
-        filled = 0
-        while filled < self.n:
-            missing = self.n - filled
-            z, values = rows.take(ceil(missing * 100.0 / (self.truncate or 100.0)), noise)
-            kept = (values <= ceiling).nonzero()[:missing, 0]
-            hidden[filled : filled + len(kept)] = z[kept]
-            y[filled : filled + len(kept)] = values[kept]
-            filled += len(kept)
+        fill_below(
+            hidden, y, self.truncate,
+            pilot=partial(pilot.take, noise=noise), rows=partial(rows.take, noise=noise),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -72,10 +72,10 @@ def test_the_wheel_takes_no_top_level_name_but_its_own(wheel: list[str]) -> None
     assert {top for top in tops if not top.endswith(".dist-info")} == {"ddobench"}
 
 
-def test_every_module_and_every_configuration_is_in_the_wheel(wheel: list[str]) -> None:
+def test_every_module_every_configuration_and_all_data_are_in_the_wheel(wheel: list[str]) -> None:
     for folder in ("tasks", "baselines", "conf"):
         for path in (ROOT / folder).rglob("*"):
-            if path.suffix in {".py", ".yaml"}:
+            if path.suffix in {".py", ".yaml"} or path.parent.name == "data":
                 assert f"ddobench/{path.relative_to(ROOT)}" in wheel
     for path in (ROOT / "ddobench").rglob("*"):
         inside_link = any(parent.is_symlink() for parent in path.parents)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.stats import false_discovery_control, norm
 from torch import Tensor
 
-from ddobench.contracts import Privilege, Privileged
+from ddobench.contracts import Privilege, Privileged, Space
 from ddobench.errors import UsageError, check_one_of, check_whole
 from ddobench.graphs import Graph
 from ddobench.models.products import multiply
@@ -69,6 +69,10 @@ class Discovery(ABC):
     name: ClassVar[str] = ""  # in digests; every class declares its own
     version: ClassVar[int] = 1  # bump when the numbers of an unchanged config change
     privileges: ClassVar[frozenset[Privilege]] = frozenset()
+
+    def declines(self, space: Space) -> str | None:  # noqa: ARG002 - a default for all graphs
+        """Return why no graph can be had for designs of a space, or None if one can."""
+        return None
 
     @abstractmethod
     def discover(self, inputs: GraphInputs) -> list[Discovered]:

@@ -66,6 +66,10 @@ class Latent(ABC):
         """Return how many codes a design of these data will have."""
         return data.space.d
 
+    def for_categories(self) -> "Latent":
+        """Return what stands for it where designs are the codes of categories."""
+        return self
+
     def failures(self) -> dict[int, str]:
         """Return the seeds (positions along S) whose fit broke down, and why."""
         return {}
@@ -157,7 +161,8 @@ class Scores(Latent):
     """Normal scores of each column by rank, then whitened.
 
     Undoes any monotone map of single variables. Decoding interpolates between visible values, so
-    that no variable leaves the range of the data.
+    that no variable leaves the range of the data. The codes of categories take two or three values,
+    whose ranks tell nothing: these are only standardised.
     """
 
     name: ClassVar[str] = "scores"
@@ -176,6 +181,10 @@ class Scores(Latent):
         """Rank the columns, then diagonalise the covariance of the scores of each seed."""
         scores = normal_scores(data.x.numpy(), axis=1)  # (S, N, d)
         self._prepare(data.x, scores, Whitening.of(torch.from_numpy(scores), self.dim))
+
+    def for_categories(self) -> Latent:
+        """Have the codes of categories as they are."""
+        return Identity()
 
     def _prepare(self, x: Tensor, scores: Matrix, whitening: "Whitening") -> None:
         """Remember which visible value has which score, (S, N, d) each, in rising order."""

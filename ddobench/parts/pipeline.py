@@ -8,22 +8,27 @@
 
 Each part is a configuration group of its own, so that any of them can be exchanged on the command
 line: `method=ga latent=vae` is vae_ga, and gives its numbers.
+
+Categorical designs are relaxed to real codes before any part sees them (`relaxation`), and whatever
+is proposed is of whole categories again. What is predicted of a proposal is the model's value of
+these categories, not of the codes that the search arrived at.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from torch import Tensor
 
 from ddobench.contracts import Dataset, Insight, Method, Privilege, Proposal, Space
-from ddobench.errors import UsageError
+from ddobench.errors import UsageError, check_one_of
 from ddobench.models.devices import pick_device
 from ddobench.models.standardise import Standardiser
 from ddobench.parts.axes import Axes
 from ddobench.parts.coordinates import Coordinates
 from ddobench.parts.discovery import Complete, Discovery, GraphInputs
 from ddobench.parts.latents import Identity, Latent
+from ddobench.parts.relaxation import RELAXATIONS, Relaxation
 from ddobench.parts.search import Search
 from ddobench.parts.surrogates import Surrogate, TrainingData
 from ddobench.rng import Streams
@@ -50,12 +55,14 @@ class Pipeline(Method):
     surrogate: Surrogate
     search: Search
     device: str = "auto"
+    relaxation: str = "logits"  # of categorical designs; in no YAML, so that digests stay
 
     def __post_init__(self) -> None:
         for name, kind in PARTS.items():
             part = getattr(self, name)
             if not isinstance(part, kind):
                 raise UsageError(f"method.{name} must be a part, got {part!r}; write {name}=NAME")
+        check_one_of("method.relaxation", self.relaxation, RELAXATIONS)
         self._failures: dict[int, str] = {}
         self._predicted: list[Tensor] = []  # (S,) mean prediction at each iteration
 
@@ -65,12 +72,19 @@ class Pipeline(Method):
 
     def declines(self, data: Dataset) -> str | None:
         """Decline where a part cannot work, or where knowledge it asks for does not exist."""
-        refusal = self.search.declines(data.space)
+        first = replace(data, x=data.x[:, :1], y=data.y[:, :1])
+        _, relaxed = self._relax(first)
+        codes = self._choose_latent(data.space).dimensions(relaxed)
+        refusal = (
+            self.graph.declines(data.space)
+            or self.surrogate.declines(codes)
+            or self.search.declines(relaxed.space)
+        )
         if refusal is not None:
             return refusal
         if self.search.leaps and not self.surrogate.leaps:
             return "search=hop needs a model that knows where to leap; use surrogate=units"
-        asked, known = self.privileges(data.space), data.privileged
+        asked, known = self.privileges(data.space), relaxed.privileged
         if "hidden" in asked and known.hidden is None:
             return "latent=oracle needs hidden coordinates, and this task has none"
         if "graph" in asked:
@@ -80,48 +94,49 @@ class Pipeline(Method):
                 )
             if known.graphs is None:
                 return "graph=true needs a known graph, and this task has none"
-            nodes, codes = known.graphs[0].d, self.latent.dimensions(data)
+            nodes = known.graphs[0].d
             if nodes != codes:
                 return f"graph=true has {nodes} nodes, but a design has {codes} codes"
         return None
 
     def fit(self, data: Dataset, rng: Streams) -> None:
         """Fit the parts one after the other."""
+        self._relaxation, relaxed = self._relax(data)
+        self._latent = self._choose_latent(data.space)
         self._y_scale = Standardiser.of(data.y)
         y = self._y_scale.apply(data.y)  # (S, N)
-        self.latent.fit(data, rng.child("latent"), self.cache)
-        self._coordinates = Coordinates.draw(self.latent, self.axes, data.x, y, rng)
-        inputs = GraphInputs(self._coordinates.z, y, data.privileged, rng.child("graph"))
+        self._latent.fit(relaxed, rng.child("latent"), self.cache)
+        self._coordinates = Coordinates.draw(self._latent, self.axes, relaxed.x, y, rng)
+        inputs = GraphInputs(self._coordinates.z, y, relaxed.privileged, rng.child("graph"))
         found = self.graph.discover(inputs)
         device = pick_device(self.device)
         self._model = self.surrogate.fit(
             TrainingData(self._coordinates, y, found, self.graph, device), rng
         )
         self._found = self._model.graphs() or found
-        self._failures |= {**self._model.failures(), **self.latent.failures()}
+        self._failures |= {**self._model.failures(), **self._latent.failures()}
 
     def propose(self, starts: Tensor, rng: Streams) -> Iterator[Proposal]:
         """Search from the starts, and decode what is found."""
-        z = self._coordinates.encode(starts).to(pick_device(self.device))  # (S, K, e)
+        z = self._encode(starts).to(pick_device(self.device))  # (S, K, e)
         for step in self.search.run(z, self._model, rng, self._failures):
-            value = step.value.cpu()
+            designs = self._decode(step.x.cpu())
+            value = step.value.cpu() if self._relaxation is None else self._value(designs)
             self._predicted.append(value.mean(dim=1))
-            designs = self._coordinates.decode(step.x.cpu())
             yield Proposal(designs, self._y_scale.undo(value), step.iteration)
 
     def predict(self, x: Tensor) -> Tensor | None:  # (S, K, d) -> (S, K)
         """Return the model's value of the coordinates of designs."""
-        z = self._coordinates.encode(x).to(pick_device(self.device))
-        return self._y_scale.undo(self._model.value(z).cpu())
+        return self._y_scale.undo(self._value(x))
 
     def insight(self, x: Tensor) -> Sequence[Insight | None]:
         """Return the coordinates of designs, what they decode to, and what relates them."""
         told = self._model.directions()
-        if isinstance(self.latent, Identity) and not (self._has_graph() or told):
+        if isinstance(self._latent, Identity) and not (self._has_graph() or told):
             return []
         directions: Sequence[Tensor | None] = told or [None] * len(x)
-        z = self._coordinates.encode(x)
-        decoded = self._coordinates.decode(z)
+        z = self._encode(x)
+        decoded = self._decode(z)
         return [
             Insight(codes=z[i], reconstructed=decoded[i], graph=found.graph, directions=along)
             for i, (found, along) in enumerate(zip(self._found, directions, strict=True))
@@ -138,7 +153,7 @@ class Pipeline(Method):
         reports = [
             {**fit, **health}
             for fit, health in zip(
-                self._model.describe() or nothing, self.latent.health() or nothing, strict=True
+                self._model.describe() or nothing, self._latent.health() or nothing, strict=True
             )
         ]
         for seed, report in enumerate(reports):
@@ -146,6 +161,32 @@ class Pipeline(Method):
             if self._has_graph():
                 report |= self._found[seed].describe()
         return reports
+
+    def _relax(self, data: Dataset) -> tuple[Relaxation | None, Dataset]:
+        """Return the data that the parts work on, and what leads there if these are others."""
+        if not data.space.categorical:
+            return None, data
+        relaxation = Relaxation.of(data.space, self.relaxation)
+        return relaxation, relaxation.relax(data)
+
+    def _choose_latent(self, space: Space) -> Latent:
+        """Return the latent that works on designs of a space."""
+        return self.latent.for_categories() if space.categorical else self.latent
+
+    def _encode(self, x: Tensor) -> Tensor:  # (S, K, d) -> (S, K, e)
+        """Return the coordinates of designs."""
+        return self._coordinates.encode(
+            x if self._relaxation is None else self._relaxation.encode(x)
+        )
+
+    def _decode(self, z: Tensor) -> Tensor:  # (S, K, e) -> (S, K, d)
+        """Return the designs at coordinates, or nearest to them."""
+        x = self._coordinates.decode(z)
+        return x if self._relaxation is None else self._relaxation.decode(x)
+
+    def _value(self, x: Tensor) -> Tensor:  # (S, K, d) -> (S, K)
+        """Return the model's standardised value of designs."""
+        return self._model.value(self._encode(x).to(pick_device(self.device))).cpu()
 
     def _has_graph(self) -> bool:
         """Tell whether there is a graph worth telling of."""

@@ -50,9 +50,12 @@ class Search(ABC):
         A seed that breaks down is noted in `failures` unless it is there already.
         """
 
-    def declines(self, space: Space) -> str | None:
-        """Return why designs of a space cannot be searched, or None if they can."""
-        return "gradients climb continuous designs only" if space.categorical else None
+    def declines(self, space: Space) -> str | None:  # noqa: ARG002 - a default for all searches
+        """Return why coordinates of a space cannot be searched, or None if they can.
+
+        Categories arrive here as the real codes of `relaxation`.
+        """
+        return None
 
 
 @dataclass(kw_only=True)

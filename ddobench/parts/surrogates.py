@@ -109,6 +109,10 @@ class Surrogate(ABC):
     uses_graph: ClassVar[bool] = False
     leaps: ClassVar[bool] = False  # whether its models know where to leap
 
+    def declines(self, codes: int) -> str | None:  # noqa: ARG002 - a default for all surrogates
+        """Return why designs of so many codes cannot be learned from, or None if they can."""
+        return None
+
     @abstractmethod
     def fit(self, data: TrainingData, rng: Streams) -> Model:
         """Learn from the visible table."""

@@ -11,7 +11,7 @@ from ddobench.runner.spec import Specification, specify
 
 TASKS = [entry.name for entry in registry.entries("task")]
 METHODS = [entry.name for entry in registry.entries("method")]
-SMALL_D = {"toy3d": 3}  # the only task with a dimension of its own
+SMALL_D = {"toy3d": 3, "tfbind8": 8}  # tasks with a dimension of their own
 ROWS = 60
 
 
