@@ -69,6 +69,7 @@ class Auto(Method):
     """Judge the candidates on the best visible rows, and hand over to one of them."""
 
     name: ClassVar[str] = "auto"
+    version: ClassVar[int] = 2  # as many iterations beside any companions
     seeds_at_once: ClassVar[int | None] = 10
 
     candidates: Mapping[str, Method]
@@ -168,7 +169,7 @@ class Auto(Method):
         """Count the iterations that the candidates which no seed chose would take."""
         return max(
             (
-                sum(1 for _ in self.candidates[name].propose(starts[:, :1], rng.child(name)))
+                sum(1 for _ in self._known[name].propose(starts[:, :1], rng.child(name)))
                 for name in self._judged
                 if name not in self._chosen
             ),
