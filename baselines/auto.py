@@ -5,27 +5,39 @@ has seen, so each candidate is fitted to the rows below a percentile of the valu
 rows above it: does it put them in the right order (rank correlation), and by how much is it wrong
 (squared error as a share of the variance of all visible values)? The candidate with the best order
 is then fitted to all rows and proposes. If no candidate's order is better than chance allows, the
-best visible design is proposed: doing nothing is a candidate.
+best visible design is proposed: doing nothing is a candidate. Of a table with few rows more are
+judged by (the percentile in `conf/method/auto.yaml` falls), so that 40 rows are enough.
 
 Nothing is chosen by the oracle. Every candidate is a method as it stands in `conf/method`, so what
-is learned about it there holds here.
+is learned about it there holds here. Categorical designs have two candidates more, which need no
+training: ridge regression on the codes, and FGM's tables over discovered pairs (`on_categories`; in
+no YAML, so that the digests of runs on continuous designs stay).
 
 Its row: python -m ddobench -m method=auto task=chain d=41 seed=0-9
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import zip_longest
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import repeat, zip_longest
 from math import isfinite, sqrt
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
+from ddobench.baselines.fgm_discrete import DiscreteFGM
+from ddobench.baselines.linear import Linear
 from ddobench.baselines.naive import Naive
 from ddobench.contracts import Dataset, Insight, Method, Proposal
 from ddobench.errors import UsageError
+from ddobench.parts.axes import Identity as OwnAxes
+from ddobench.parts.discovery import Complete
+from ddobench.parts.latents import Identity
+from ddobench.parts.pairs import Pairs
+from ddobench.parts.pipeline import Pipeline
+from ddobench.parts.search import Ascent
 from ddobench.parts.surrogates import rank_correlation
+from ddobench.progress import stage
 from ddobench.rng import Streams
 
 NOTHING = "naive"  # what is left when no candidate is trusted
@@ -63,6 +75,7 @@ class Auto(Method):
     percentile: float = 90.0
     chance: float = 2.0
     least_rows: int = 20
+    on_categories: Mapping[str, Method] = field(default_factory=lambda: categorical_candidates())
 
     def __post_init__(self) -> None:
         if not self.candidates:
@@ -72,24 +85,32 @@ class Auto(Method):
 
     def fit(self, data: Dataset, rng: Streams) -> None:
         """Judge on the best rows, then fit what was chosen to all of them."""
+        more = self.on_categories if data.space.categorical else {}
+        self._known = {**self.candidates, **more}
         self._judgements = self._judge(data, rng.child("judge"))
         self._chosen = [self._choose(told, data) for told in self._judgements]
         self._seeds = len(data.x)
         self._teams: list[tuple[list[int], Method]] = []
         for name in dict.fromkeys(self._chosen):
             seeds = [seed for seed, one in enumerate(self._chosen) if one == name]
-            method = self.candidates.get(name) or Naive()
+            method = self._known.get(name) or Naive()
             method.cache = self.cache
-            method.fit(take_seeds(data, seeds), take_streams(rng, seeds))
+            with stage(f"fitting {name}"):
+                method.fit(take_seeds(data, seeds), take_streams(rng, seeds))
             self._teams.append((seeds, method))
 
     def propose(self, starts: Tensor, rng: Streams) -> Iterator[Proposal]:
-        """Yield what the chosen methods propose; who is done before the others stays there."""
-        paths = [
+        """Yield what the chosen methods propose; who is done before the longest stays there.
+
+        There are as many iterations as the longest of the candidates has, whoever was chosen: what
+        a seed records must not depend on what the seeds beside it chose.
+        """
+        least: Iterable[Proposal | None] = repeat(None, self._longest_of_the_others(starts, rng))
+        paths: list[Iterable[Proposal | None]] = [
             method.propose(starts[seeds], take_streams(rng, seeds)) for seeds, method in self._teams
         ]
         latest: list[Proposal | None] = [None] * len(paths)
-        for steps in zip_longest(*paths):
+        for *steps, _ in zip_longest(*paths, least):
             latest = [step or old for step, old in zip(steps, latest, strict=True)]
             designs = torch.empty_like(starts)
             predicted = starts.new_empty(starts.shape[:2])
@@ -143,8 +164,20 @@ class Auto(Method):
             report["candidates"] = [one.describe(chosen) for one in self._judgements[seed]]
         return reports
 
+    def _longest_of_the_others(self, starts: Tensor, rng: Streams) -> int:
+        """Count the iterations that the candidates which no seed chose would take."""
+        return max(
+            (
+                sum(1 for _ in self.candidates[name].propose(starts[:, :1], rng.child(name)))
+                for name in self._judged
+                if name not in self._chosen
+            ),
+            default=0,
+        )
+
     def _judge(self, data: Dataset, rng: Streams) -> list[list[Judgement]]:
         """Return for each seed how every candidate did on the best rows."""
+        self._judged: list[str] = []  # candidates that were fitted, all seeds of each
         told: list[list[Judgement]] = [[] for _ in data.x]
         top = data.n - round(data.n * self.percentile / 100)
         order = data.y.argsort(dim=1)  # (S, N)
@@ -156,12 +189,14 @@ class Auto(Method):
         )
         x = torch.take_along_dim(data.x, order[:, data.n - top :, None], dim=1)  # (S, top, d)
         y = torch.take_along_dim(data.y, order[:, data.n - top :], dim=1)  # (S, top)
-        for name, method in self.candidates.items():
+        for name, method in self._known.items():
             refusal = method.declines(data)
             if refusal is None and not enough:
-                refusal = f"fewer than {self.least_rows} rows to judge by"
+                refusal = f"fewer than {self.least_rows} rows to judge by, or to be fitted to"
             if refusal is None:
-                method.fit(below, rng.child(name))
+                with stage(f"judging {name}"):
+                    method.fit(below, rng.child(name))
+                self._judged.append(name)
                 refusals = method.failures()
                 value = method.predict(x)
                 for seed in range(len(told)):
@@ -195,6 +230,14 @@ class Auto(Method):
         if best is None or best.rank < self.chance / sqrt(max(top, 1)):
             return NOTHING
         return best.candidate
+
+
+def categorical_candidates() -> dict[str, Method]:
+    """Return what is tried on categorical designs beside the candidates of any designs."""
+    linear = Pipeline(
+        latent=Identity(), axes=OwnAxes(), graph=Complete(), surrogate=Linear(), search=Ascent()
+    )
+    return {"linear": linear, "pairs": DiscreteFGM(graph=Pairs())}
 
 
 def take_seeds(data: Dataset, seeds: Sequence[int]) -> Dataset:

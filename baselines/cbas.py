@@ -1,4 +1,4 @@
-"""CbAS: conditioning by adaptive sampling (Brookes, Park, Listgarten 2019). Faithful.
+"""CbAS: conditioning by adaptive sampling (Brookes, Park, Listgarten 2019). An adaptation.
 
 A VAE p_0 of the visible designs is bent, in a few iterations, towards designs whose value exceeds a
 rising level. Each iteration draws codes z and designs x from the current decoder q_t(x | z), takes

@@ -218,7 +218,8 @@ class Regressor(nn.Module):
         """Return the values; `noise` draws what is dropped while training."""
         h = self._layer(0, cliques, noise) + self.positions()
         h = self._layer(1, h, noise)
-        return self.read(h).squeeze(2).mean(dim=1)
+        values: Tensor = self.read(h).squeeze(2)  # (B, C)
+        return values.mean(dim=1)
 
     def _layer(self, layer: int, h: Tensor, noise: Stream | None) -> Tensor:
         h = self.norms[layer](functional.gelu(self.layers[layer](h)))

@@ -7,8 +7,8 @@ the encoder and k one random clique for each row,
     loss = beta (10 (f(z) - y)^2 + KL(q(z_k | x) | N(0, I))) - log p(x | z),    beta rising to 1,
 
 and designs climb f from the codes of the starts by AdamW, whose weight decay draws codes to 0,
-where the prior is. A copy of f that follows its training slowly (Polyak) is climbed. Faithful;
-networks in `clique_transformer`.
+where the prior is. A copy of f that follows its training slowly (Polyak) is climbed. The
+networks are in `clique_transformer`. An adaptation: what differs is listed below.
 
 `told` takes number, size and overlap of the cliques from the true graph, as the authors' settings
 do on their RBF tasks; otherwise the chain has `clique_size` and `overlap`, whatever the task, and
@@ -220,7 +220,8 @@ class Cliqueformer(RelaxedMethod):
         divergence = (mean.square() + sd.square() - 1) / 2 - sd.log()  # (B, e)
         picked = self._members[noise.integers(self._chain.count, len(x))]  # (B, c)
         narrowed = divergence.gather(1, picked.to(x.device)).sum(dim=1).mean()
-        return beta * (self.value_weight * mistaken + narrowed) + missed.sum(dim=1).mean()
+        learned: Tensor = beta * (self.value_weight * mistaken + narrowed)
+        return learned + missed.sum(dim=1).mean()
 
     def _standardise(self, x: Tensor) -> Tensor:  # (1, K, d) -> (K, d)
         return self._scale.apply(x)[0].to(self._members.device, torch.float32)

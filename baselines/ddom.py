@@ -1,4 +1,6 @@
-"""DDOM: denoising diffusion optimisation models (Krishnamoorthy, Mashkaria, Grover 2023). Faithful.
+"""DDOM: denoising diffusion optimisation models (Krishnamoorthy, Mashkaria, Grover 2023).
+
+An adaptation: what differs is listed below.
 
 A network learns to tell the noise in designs that were partly dissolved, from the noisy design, the
 time, and the value of the design, which is hidden from it for some rows (classifier-free guidance).

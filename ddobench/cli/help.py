@@ -47,7 +47,7 @@ OPTIONS = {
     "-m": "sweep: every key may have several values; what is stored already is skipped",
     "--cfg job": "print the configuration instead of running it",
     "--config-dir DIR": "add your own method/NAME.yaml or task/NAME.yaml, Python files beside",
-    "-sc install=bash": 'tab completion: eval "$(ddobench -sc install=bash)"; also zsh, fish',
+    "-sc install=bash": 'tab completion: eval "$(python -m ddobench -sc install=bash)"',
     "--hydra-help": "everything else",
 }
 
@@ -57,9 +57,13 @@ def print_help() -> None:
     console = Console(highlight=False)
     console.print(USAGE, soft_wrap=True)
     for title, group in GROUPS.items():
-        _print_pairs(console, title, {e.name: e.summary for e in registry.entries(group)})
+        _print_pairs(console, title, {e.name: _sum_up(e) for e in registry.entries(group)})
     _print_pairs(console, "Keys", KEYS)
     _print_pairs(console, "Options", OPTIONS)
+
+
+def _sum_up(entry: registry.Entry) -> str:
+    return f"{entry.summary} ({entry.fidelity})" if entry.fidelity else entry.summary
 
 
 def _print_pairs(console: Console, title: str, pairs: dict[str, str]) -> None:
