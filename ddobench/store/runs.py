@@ -140,11 +140,11 @@ class Store:
         missing = [
             seed
             for seed in seeds
-            if (entry := present.get(place.file(seed).name)) is None
-            or not self._stored(entry, verified)
+            if (entry := present.get(file_name(seed))) is None or not self._stored(entry, verified)
         ]
         packed: set[int] = set()
-        for path in sorted({place.pack(seed) for seed in missing}):
+        for name in sorted({_pack_name(seed) for seed in missing}):
+            path = place.folder / name
             packed |= guarded(path, partial(self._find_packed, missing, verified)) or set()
         verified.save()
         return [seed for seed in missing if seed not in packed]
@@ -236,7 +236,7 @@ class Store:
         """Return which of the seeds a pack holds whole; the others that it has are named."""
         with open_pack(path) as pack:
             found = os.fstat(pack.handle)
-            wanted = {seed for seed in seeds if seed in pack.contents.entries}
+            wanted = {seed for seed in seeds if seed in pack.contents.rows}
             if verified.knows(path.name, found):
                 return wanted
             whole = {seed for seed in wanted if _attempt(
@@ -280,7 +280,7 @@ def read_record(path: str | Path) -> Record:
     seed = seed_of(path.name)
     if seed is not None and not path.exists() and path.with_name(_pack_name(seed)).exists():
         with open_pack(path.with_name(_pack_name(seed))) as pack:
-            if seed in pack.contents.entries:
+            if seed in pack.contents.rows:
                 return pack.read_record(seed)
     with open_record(path) as file:
         return file.read_record()
@@ -588,7 +588,7 @@ def _read_told(path: Path) -> dict[str, Any]:
     if seed is None:
         return {}
     with open_pack(path.with_name(_pack_name(seed))) as pack:
-        return pack.read_diagnostics(seed) if seed in pack.contents.entries else {}
+        return pack.read_diagnostics(seed) if seed in pack.contents.rows else {}
 
 
 def _list_packed(path: Path) -> list[int]:
@@ -598,7 +598,7 @@ def _list_packed(path: Path) -> list[int]:
 
 def _count_retired(path: Path) -> int:
     with open_pack(path) as pack:
-        schemas = [entry.layout["schema"] for entry in pack.contents.entries.values()]
+        schemas = [pack.contents.entry(seed).layout["schema"] for seed in pack.seeds]
     return sum(schema < DECLARED_NAMES for schema in schemas)
 
 
