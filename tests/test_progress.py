@@ -3,6 +3,7 @@
 import io
 import itertools
 import re
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -10,7 +11,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from ddobench import progress
-from ddobench.progress import Bars, Lines, Silent, active, reporting, track
+from ddobench.progress import Bars, Lines, Silent, active, following, reporting, track
 
 
 class Ear(Silent):
@@ -185,3 +186,26 @@ def test_a_generator_is_not_drawn_ahead() -> None:
 
     assert list(itertools.islice(track(draw(), "item", total=9), 2)) == [0, 1]
     assert drawn == [0, 1]
+
+
+def test_what_others_finish_is_reported_while_one_waits_for_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.01)
+    counts = iter([0, 2, 2, 5])
+    finished: list[int] = []
+    last = threading.Event()
+
+    def count() -> int:
+        found = next(counts, None)
+        if found is None:
+            last.set()
+        return 5 if found is None else found
+
+    class Counter(Silent):
+        def finish(self, runs: int) -> None:
+            finished.append(runs)
+
+    with following(count, Counter()):
+        assert last.wait(60)
+    assert finished == [2, 3]

@@ -269,6 +269,17 @@ def _relative(path: Path, root: Path) -> str:
     return str(path.relative_to(root))
 
 
+def has_failed(place: Place, since: float) -> list[int]:
+    """Return the seeds of a place that failed since a time, in seconds since 1970."""
+    failed = []
+    with contextlib.suppress(OSError):
+        for entry in os.scandir(place.folder):
+            seed = seed_of(entry.name.replace(_ERROR, _RESULT))
+            if entry.name.endswith(_ERROR) and seed is not None and entry.stat().st_mtime >= since:
+                failed.append(seed)
+    return failed
+
+
 def reserved_columns() -> frozenset[str]:
     """Name the columns of runs and of their curves that have a meaning already."""
     return frozenset((*ROW, "reason", ITERATION, *DETAILS, *curve_names(), *stored_names()))
