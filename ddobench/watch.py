@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rich.progress import TaskID
 
+from ddobench.cli.costs import format_seconds
 from ddobench.cli.parser import SentenceParser, complain
 from ddobench.cli.settings import DEFAULT_RESULTS, read_folder
 from ddobench.errors import UsageError
@@ -52,16 +53,8 @@ def describe(sweep: Sweep, folder: Path, alive: bool) -> str:
         return f"{told}, killed: the same command continues ({sweep.command})"
     if done:
         left = spent / done * (sweep.runs - done)
-        told += f", {60 * done / spent:.3g} a minute, about {format_time(left)} left"
+        told += f", {60 * done / spent:.3g} a minute, about {format_seconds(left)} left"
     return f"{told} ({sweep.command})"
-
-
-def format_time(seconds: float) -> str:
-    """Spell a time in the unit that suits it."""
-    for unit, size in (("h", 3600.0), ("min", 60.0)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} s"
 
 
 def _follow(folder: Path, every: float) -> Iterator[list[tuple[Sweep, bool]]]:

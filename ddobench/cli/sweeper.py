@@ -113,7 +113,7 @@ class SeedSweeper(BasicSweeper):
         total = sum(len(point.seeds) for point in points)
         missing = sum(len(point.missing) for point in points)
         if settings.plan:
-            _print_plan(points, total, missing)
+            _print_plan(points, total, missing, store)
             return []
         if not missing:
             print(f"nothing to run: all {total} runs of this sweep are stored in {store.folder}")
@@ -212,9 +212,17 @@ def _jobs(points: Sequence[Point]) -> list[list[str]]:
     ]
 
 
-def _print_plan(points: Sequence[Point], total: int, missing: int) -> None:
+def _print_plan(points: Sequence[Point], total: int, missing: int, store: "Store") -> None:
+    from ddobench.cli.costs import describe_costs, estimate_cost
+
+    planned = []
     for point in points:
-        print(f"{point.spec.title}: {len(point.missing)} of {len(point.seeds)} seeds to run")
+        cost = estimate_cost(store, point.spec) if point.missing else None
+        planned.append((len(point.missing), cost))
+        told = f", {cost.describe()}" if cost else ""
+        print(f"{point.spec.title}: {len(point.missing)} of {len(point.seeds)} seeds to run{told}")
+    if missing:
+        print(describe_costs(planned, store))
     print(f"{missing} of {total} runs to do; plan=true runs nothing")
 
 

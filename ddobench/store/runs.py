@@ -269,6 +269,27 @@ def _relative(path: Path, root: Path) -> str:
     return str(path.relative_to(root))
 
 
+def sample_metadata(place: Place, most: int) -> list[tuple[dict[str, Any], float]]:
+    """Return what some finished runs of a place say, with the bytes that each takes on disk."""
+    found: list[tuple[dict[str, Any], float]] = []
+    for seed in place.seeds()[:most]:
+        path = place.file(seed)
+        meta = guarded(path, _read_metadata)
+        if meta is not None:
+            found.append((meta, path.stat().st_size))
+        elif packed := _attempt(path, partial(_sample_packed, path, seed)):
+            found.append(packed)
+    return found
+
+
+def _sample_packed(path: Path, seed: int) -> tuple[dict[str, Any], float] | None:
+    with open_pack(path.with_name(_pack_name(seed))) as pack:
+        if seed not in pack.contents.rows:
+            return None
+        meta, _ = _read_packed(pack, path, seed, False)
+        return meta, os.fstat(pack.handle).st_size / len(pack.seeds)
+
+
 def has_failed(place: Place, since: float) -> list[int]:
     """Return the seeds of a place that failed since a time, in seconds since 1970."""
     failed = []

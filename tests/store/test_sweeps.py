@@ -10,7 +10,7 @@ from ddobench.seeds import parse_seeds
 from ddobench.store.compaction import compact
 from ddobench.store.runs import Place, Store
 from ddobench.store.sweeps import announce, read_sweeps
-from ddobench.watch import describe, format_time, main
+from ddobench.watch import describe, main
 from tests.support.records import failed_row, record_of
 
 SEEDS = parse_seeds("0-3")
@@ -118,10 +118,3 @@ def test_a_watch_of_nothing_is_answered_in_one_sentence(capsys: pytest.CaptureFi
         main(["nowhere"])
     said = "ddobench: there is no folder nowhere; give one that runs are stored in\n"
     assert capsys.readouterr().err == said
-
-
-@pytest.mark.parametrize(
-    ("seconds", "spelled"), [(5, "5 s"), (100, "100 s"), (600, "10 min"), (90_000, "25 h")]
-)
-def test_a_time_is_spelled_in_the_unit_that_suits_it(seconds: float, spelled: str) -> None:
-    assert format_time(seconds) == spelled
