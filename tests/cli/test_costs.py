@@ -60,7 +60,7 @@ def test_runs_with_other_settings_or_of_another_size_tell_a_guess(tmp_path: Path
 
 
 @pytest.mark.parametrize("changes", [{"method": "other"}, {"task": "other"}, {"budget": "full"}])
-def test_runs_that_are_not_alike_tell_nothing(tmp_path: Path, changes: dict[str, str]) -> None:
+def test_runs_that_are_not_alike_tell_nothing(tmp_path: Path, changes: dict[str, Any]) -> None:
     spec: Any = replace(SPEC, digest="other", **changes)
     assert estimate_cost(fill(tmp_path), spec) is None
     assert estimate_cost(Store(tmp_path / "nowhere"), SPEC) is None
