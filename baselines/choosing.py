@@ -6,9 +6,9 @@ goes on with its own choice, fitted to all rows.
 """
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
+from itertools import repeat, zip_longest
 from math import isfinite
 from typing import Any
 
@@ -19,6 +19,7 @@ from ddobench.baselines.naive import Naive
 from ddobench.contracts import Dataset, Insight, Method, Proposal
 from ddobench.errors import UsageError
 from ddobench.parts.surrogates import rank_correlation
+from ddobench.progress import stage
 from ddobench.rng import Streams
 
 NOTHING = "naive"  # what is left when no candidate is trusted
@@ -91,7 +92,7 @@ class Trial:
         """Return why nothing can be told from so few rows, or None if it can."""
         if min(self.hidden, self.shown.n) >= least_rows:
             return None
-        return f"fewer than {least_rows} rows to judge by"
+        return f"fewer than {least_rows} rows to judge by, or to be fitted to"
 
 
 @dataclass(kw_only=True)
@@ -104,6 +105,10 @@ class Chooser(Method):
         if not self.candidates:
             raise UsageError("method.candidates must name at least one method, got none")
 
+    def list_candidates(self, data: Dataset) -> Mapping[str, Method]:  # noqa: ARG002
+        """Return the candidates for such data, by name."""
+        return self.candidates
+
     @abstractmethod
     def judge(self, data: Dataset, rng: Streams) -> list[list[Judgement]]:
         """Return for each seed what is known of every candidate."""
@@ -114,24 +119,32 @@ class Chooser(Method):
 
     def fit(self, data: Dataset, rng: Streams) -> None:
         """Judge on hidden rows, then fit what was chosen to all of them."""
+        self._known = self.list_candidates(data)
+        self._judged: list[str] = []  # candidates that were fitted, all seeds of each
         self._judgements = self.judge(data, rng.child("judge"))
         self._chosen = [self.choose(told, data) for told in self._judgements]
         self._seeds = len(data.x)
         self._teams: list[tuple[list[int], Method]] = []
         for name in dict.fromkeys(self._chosen):
             seeds = [seed for seed, one in enumerate(self._chosen) if one == name]
-            method = self.candidates.get(name) or Naive()
+            method = self._known.get(name) or Naive()
             method.cache = self.cache
-            method.fit(take_seeds(data, seeds), take_streams(rng, seeds))
+            with stage(f"fitting {name}"):
+                method.fit(take_seeds(data, seeds), take_streams(rng, seeds))
             self._teams.append((seeds, method))
 
     def propose(self, starts: Tensor, rng: Streams) -> Iterator[Proposal]:
-        """Yield what the chosen methods propose; who is done before the others stays there."""
-        paths = [
+        """Yield what the chosen methods propose; who is done before the longest stays there.
+
+        There are as many iterations as the longest of the candidates has, whoever was chosen: what
+        a seed records must not depend on what the seeds beside it chose.
+        """
+        least: Iterable[Proposal | None] = repeat(None, self._longest_of_the_others(starts, rng))
+        paths: list[Iterable[Proposal | None]] = [
             method.propose(starts[seeds], take_streams(rng, seeds)) for seeds, method in self._teams
         ]
         latest: list[Proposal | None] = [None] * len(paths)
-        for steps in zip_longest(*paths):
+        for *steps, _ in zip_longest(*paths, least):
             latest = [step or old for step, old in zip(steps, latest, strict=True)]
             designs = torch.empty_like(starts)
             predicted = starts.new_empty(starts.shape[:2])
@@ -185,15 +198,28 @@ class Chooser(Method):
             report["candidates"] = [one.describe(chosen) for one in self._judgements[seed]]
         return reports
 
+    def _longest_of_the_others(self, starts: Tensor, rng: Streams) -> int:
+        """Count the iterations that the candidates which no seed chose would take."""
+        return max(
+            (
+                sum(1 for _ in self._known[name].propose(starts[:, :1], rng.child(name)))
+                for name in self._judged
+                if name not in self._chosen
+            ),
+            default=0,
+        )
+
     def judge_by(
         self, trial: Trial, data: Dataset, least_rows: int, rng: Streams
     ) -> list[list[Judgement]]:
         """Return for each seed how every candidate did on the hidden rows of a trial."""
         told: list[list[Judgement]] = [[] for _ in data.x]
-        for name, method in self.candidates.items():
+        for name, method in self._known.items():
             refusal = method.declines(data) or trial.refuse(least_rows)
             if refusal is None:
-                method.fit(trial.shown, rng.child(name))
+                with stage(f"judging {name}"):
+                    method.fit(trial.shown, rng.child(name))
+                self._judged.append(name)
                 failures = method.failures()
                 value = method.predict(trial.x)
                 for seed, judgements in enumerate(told):

@@ -138,6 +138,7 @@ class Late:
 
 
 _active: Reporter = Silent()
+_stages: list[str] = []
 
 
 def active() -> Reporter:
@@ -184,8 +185,19 @@ def reporting_late() -> Iterator[None]:
         _active = before
 
 
+@contextmanager
+def stage(name: str) -> Iterator[None]:
+    """Put a name before the steps inside the block, for work that does the same several times."""
+    _stages.append(name)
+    try:
+        yield
+    finally:
+        _stages.pop()
+
+
 def track(items: Iterable[Item], what: str, total: int | None = None) -> Iterator[Item]:
     """Yield the items, reporting each finished one as a step named `what`."""
+    what = ", ".join([*_stages, what])
     if total is None and isinstance(items, Sized):
         total = len(items)
     reporter, spoken = _active, 0.0

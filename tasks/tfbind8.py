@@ -4,8 +4,8 @@ The table is complete, so there is no model in the oracle: all 65,536 values are
 al. (2016), E-scores scaled to [0, 1] by their extremes, and both strands of a sequence have the
 same value. As in Design-Bench (Trabucco et al. 2022) the factor is SIX6 and the rows above the
 median are hidden: 32,768 are visible, the best of them at 0.4393. Cliqueformer hides those above
-percentile 80: `truncate=80`, 52,430 rows up to 0.604. The optimum is 1, of AGGTATCA and of its other
-strand, TGATACCT.
+percentile 80: `truncate=80`, 52,430 rows up to 0.604. The optimum is 1, of AGGTATCA and of its
+other strand, TGATACCT.
 
 A seed picks the order of the visible rows, and which of them if `n` is smaller than there are.
 

@@ -16,11 +16,20 @@ from ddobench.check.tasks import SEEDS, TASK_PROMISES
 from ddobench.contracts import Dataset, Space
 from ddobench.runner.execute import run_seeds
 from tests.support import rounding
-from tests.support.catalogue import METHODS, PAIRS, REFUSED, TASKS, build, problem, specification
+from tests.support.catalogue import (
+    EXAMINED,
+    METHODS,
+    PAIRS,
+    REFUSED,
+    TASKS,
+    build,
+    problem,
+    specification,
+)
 
 each_task = pytest.mark.parametrize("task", TASKS)
 each_method = pytest.mark.parametrize("method", METHODS)
-each_pair = pytest.mark.parametrize(("task", "method"), PAIRS)
+each_pair = pytest.mark.parametrize(("task", "method"), EXAMINED)
 
 
 def each_of(promises: tuple[Promise, ...]) -> pytest.MarkDecorator:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from ddobench import progress
-from ddobench.progress import Bars, Lines, Silent, active, reporting, track
+from ddobench.progress import Bars, Lines, Silent, active, reporting, stage, track
 
 
 class Ear(Silent):
@@ -185,3 +185,13 @@ def test_a_generator_is_not_drawn_ahead() -> None:
 
     assert list(itertools.islice(track(draw(), "item", total=9), 2)) == [0, 1]
     assert drawn == [0, 1]
+
+
+def test_steps_inside_a_stage_are_told_apart(ear: Ear) -> None:
+    for name in ("units", "additive"):
+        with stage(f"judging {name}"):
+            list(track(range(1), "round"))
+    list(track(range(1), "round"))
+    assert [what for what, _, _ in ear.steps] == [
+        "judging units, round", "judging additive, round", "round",
+    ]  # fmt: skip

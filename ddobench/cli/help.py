@@ -49,7 +49,7 @@ OPTIONS = {
     "-m": "sweep: every key may have several values; what is stored already is skipped",
     "--cfg job": "print the configuration instead of running it",
     "--config-dir DIR": "add your own method/NAME.yaml or task/NAME.yaml, Python files beside",
-    "-sc install=bash": 'tab completion: eval "$(ddobench -sc install=bash)"; also zsh, fish',
+    "-sc install=bash": 'tab completion: eval "$(python -m ddobench -sc install=bash)"',
     "--hydra-help": "everything else",
 }
 

@@ -38,6 +38,7 @@ def register() -> None:
     # Hydra 1.3 accepts plug-ins only under this prefix.
     plugins.class_name_to_class["hydra_plugins.ddobench.SeedSweeper"] = SeedSweeper
     OmegaConf.register_new_resolver("scale", scale, replace=True)
+    OmegaConf.register_new_resolver("percentile", percentile, replace=True)
     OmegaConf.register_new_resolver("home", home, replace=True)
     OmegaConf.register_new_resolver("table", look_up_table, replace=True)
 
@@ -71,3 +72,10 @@ def look_up_table(what: str, file: str, target: str, *settings: Any) -> Any:
 def scale(steps: int, factor: float) -> int:
     """Return a number of steps scaled by a budget, at least one."""
     return max(1, round(steps * factor))
+
+
+def percentile(usual: float, least: int, rows: int) -> float:
+    """Return a percentile with at least so many rows above it, if as many are left below."""
+    if rows < 2 * least:
+        return usual
+    return min(usual, 100 * (rows - least) / rows)

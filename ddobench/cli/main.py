@@ -22,6 +22,7 @@ from ddobench.cli.argv import (
     option_value,
     split,
 )
+from ddobench.cli.completion import completion_of_the_module
 from ddobench.cli.overrides import check_completion, check_overrides
 from ddobench.errors import UsageError
 
@@ -130,6 +131,9 @@ def _start(job: Callable[[Any], Any], config_name: str, wants_traceback: bool) -
     overrides, _ = split(typed)
     if any(word in COMPLETION for word in typed):
         check_completion(overrides)
+        if _as_module() and (script := completion_of_the_module(overrides[0])):
+            print(script, end="")
+            return
         if "COMP_LINE" in os.environ:
             os.environ["COMP_LINE"] = normalise_line(os.environ["COMP_LINE"])
     else:
@@ -163,10 +167,15 @@ def _start(job: Callable[[Any], Any], config_name: str, wants_traceback: bool) -
         main(functools.wraps(job)(guarded))()
 
 
+def _as_module() -> bool:
+    """Tell `python -m ddobench` from the script `ddobench`."""
+    return sys.argv[0].endswith("__main__.py")
+
+
 def _typed() -> str:
     """Return the command as the user typed it."""
     program = sys.argv[0]
-    if program.endswith("__main__.py"):
+    if _as_module():
         spec = getattr(sys.modules["__main__"], "__spec__", None)
         module = spec.name.removesuffix(".__main__") if spec else "ddobench"
         program = f"python -m {module}"

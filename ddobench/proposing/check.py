@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ddobench.judging import HeldOut, Reference
+from ddobench.progress import stage
 from ddobench.proposing.fitted import Codes, Fitted
 from ddobench.runner.spec import Specification
 from ddobench.tabular.encodings import Encoding
@@ -24,6 +25,7 @@ class Check:
     predicted: Values  # of the hidden rows, larger being better
     held_out: HeldOut
     chance: float  # mean value of all hidden rows, in standard deviations
+    excess: float  # of the predictions over the values, their mean in standard deviations
 
 
 def check_on_best(
@@ -34,7 +36,8 @@ def check_on_best(
     if hidden.sum() < FEWEST or np.ptp(y[~hidden]) == 0:
         return None
     fitted = Fitted(spec, encoding)
-    fitted.fit(codes[~hidden], y[~hidden], [seed])
+    with stage("without the best rows"):
+        fitted.fit(codes[~hidden], y[~hidden], [seed])
     predicted = fitted.predict(codes[hidden])
     if predicted is None:
         return None
@@ -44,4 +47,5 @@ def check_on_best(
         predicted=predicted[0],
         held_out=HeldOut.of(y[hidden], predicted[0], reference),
         chance=float(reference.standardise(y[hidden]).mean()),
+        excess=float((predicted[0] - y[hidden]).mean() / reference.sd),
     )

@@ -121,10 +121,13 @@ def _summarise(found: Proposals) -> str:
     """Say in one line what came of it."""
     y, promised = found.rows.y, found.chosen.told[PREDICTED]
     best = y.min() if found.options.minimise else y.max()
-    told = f"{len(found.table)} designs by {found.spec.method}"
+    count = len(found.chosen.designs)
+    told = f"{count} design{'' if count == 1 else 's'} by {found.spec.method}"
+    if found.winners:
+        told += f", which chose {' and '.join(found.winners)}"
     if promised.notna().any():
-        first, last = map(format_number, (promised.iloc[0], promised.iloc[-1]))
-        told += f", predicted {first} to {last}"
+        span = dict.fromkeys(map(format_number, (promised.iloc[0], promised.iloc[-1])))
+        told += f", predicted {' to '.join(span)}"
     return f"{told}; the best row has {format_number(best)}"
 
 

@@ -1,7 +1,7 @@
 """How far proposed designs are from the rows that a model was fitted to."""
 
 import numpy as np
-from scipy.spatial.distance import cdist
+from scipy.spatial.distance import cdist, pdist
 
 from ddobench.tabular.rows import Values
 
@@ -28,6 +28,12 @@ def typical(visible: Values) -> float:
     distances = cdist(some / scale, rows / scale)
     distances[distances == 0] = np.inf  # to itself
     return float(np.median(distances.min(axis=1)))
+
+
+def between(codes: Values, visible: Values) -> float:  # (K, e), (N, e)
+    """Return the median distance of two designs, each column in its visible deviations."""
+    apart: Values = pdist(codes / _scale(visible))
+    return float(np.median(apart)) if len(apart) else 0.0
 
 
 def _scale(visible: Values) -> Values:

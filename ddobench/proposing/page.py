@@ -18,6 +18,11 @@ from ddobench.report.page.markup import embed_svg
 from ddobench.report.tables.formats import DASH, MINUS
 from ddobench.runner.provenance import describe_machine
 
+_HEADINGS = {
+    "held_out_top_rank": "Rank correlation on the best rows",
+    "held_out_error": "Squared error there (variance of all rows is 1)",
+    "reason": "Why not",
+}
 SHOWN = 20  # proposals in the table of the page
 MOST_COLUMNS = 12  # of each of them
 
@@ -79,4 +84,6 @@ def _shown_columns(found: Proposals) -> list[int]:
 def _candidate_table(candidates: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """Return what a method that chooses by itself compared, with headings for people."""
     table = pd.DataFrame([dict(one) for one in candidates])
-    return table.rename(columns=lambda name: str(name).replace("_", " ").capitalize())
+    if "reason" in table and not table["reason"].any():
+        table = table.drop(columns="reason")
+    return table.rename(columns=lambda name: _HEADINGS.get(str(name), str(name).capitalize()))

@@ -15,7 +15,7 @@ import pandas as pd
 
 from ddobench.cli.composition import specify_points
 from ddobench.errors import UsageError, check_whole
-from ddobench.proposing import distances, trust
+from ddobench.proposing import trust
 from ddobench.proposing.check import Check, check_on_best
 from ddobench.proposing.fitted import Codes, Fitted, Pull, repeat_table
 from ddobench.proposing.limits import Bounds, Limits
@@ -65,14 +65,20 @@ class Proposals:
     options: Options
     spec: Specification
     fitted: Fitted
-    visible: Codes  # (N, e) the designs of the rows
+    visible: Codes  # (N, e) the designs of the rows as the method saw them
+    numbers: Encoding  # in which distances are taken: a category has a column for each level
+    placed: Codes  # (N, e) the designs of the rows as these
     signed: Values  # (N,) their values, larger being better
     chosen: Chosen
-    typical_distance: float  # of a row to its nearest neighbour
     agreement: float  # between seeds, NaN for one
     check: Check | None
     candidates: tuple[Mapping[str, Any], ...]  # that the method compared, as its diagnostics tell
     warnings: tuple[str, ...]
+
+    @property
+    def winners(self) -> tuple[str, ...]:
+        """What a method that chooses by itself chose, each once; empty if it does not choose."""
+        return tuple(dict.fromkeys(str(x["candidate"]) for x in self.candidates if x["chosen"]))
 
     @property
     def table(self) -> pd.DataFrame:
@@ -80,7 +86,7 @@ class Proposals:
         table = self.chosen.table
         table.attrs = {
             "method": self.spec.method,
-            "typical_distance": self.typical_distance,
+            "typical_distance": self.chosen.typical,
             "agreement": self.agreement,
             "candidates": [dict(one) for one in self.candidates],
             "warnings": list(self.warnings),
@@ -156,7 +162,9 @@ def work_out(x: Any, y: Any, options: Options) -> Proposals:
     checked = None
     if options.check and not candidates:  # a method that compared some has held rows out itself
         checked = check_on_best(spec, encoding, visible, signed, seeds[0])
-    chosen = choose(pool, visible, columns, options.k, options.minimise)
+    numbers = Encoding(columns)
+    placed = numbers.encode(rows.designs)
+    chosen = choose(pool, placed, numbers, options.k, options.minimise)
     told = [
         *rows.notes,
         *trust.warn_of_candidates(options.method, candidates),
@@ -168,9 +176,10 @@ def work_out(x: Any, y: Any, options: Options) -> Proposals:
         spec=spec,
         fitted=fitted,
         visible=visible,
+        numbers=numbers,
+        placed=placed,
         signed=signed,
         chosen=chosen,
-        typical_distance=distances.typical(visible),
         agreement=pool.agreement(),
         check=checked,
         candidates=candidates,
@@ -181,10 +190,10 @@ def work_out(x: Any, y: Any, options: Options) -> Proposals:
 def _choose_encoding(
     rows: Rows, columns: tuple[Column, ...], y: Values, options: Options
 ) -> tuple[Specification, Encoding]:
-    """Return the first encoding that the method does not decline: as numbers, or as categories."""
+    """Return the first encoding that the method does not decline: as categories, or as numbers."""
     encodings = [Encoding(columns)]
     if encodings[0].categorical:
-        encodings.append(Encoding(columns, native=True))
+        encodings.insert(0, Encoding(columns, native=True))
     refusal: str | None = None
     for encoding in encodings:
         words = [f"method={options.method}", f"d={encoding.space.d}", f"n={len(y)}"]
@@ -227,15 +236,16 @@ def _warn(
     """Say what a user should know before trusting the proposals."""
     for seed, reason in fitted.broken.items():
         yield f"Seed {seed} broke down and is left out: {reason}."
-    if len(chosen.designs) < options.k:
+    if (found := len(chosen.designs)) < options.k:
         yield (
-            f"{options.method} proposes {len(chosen.designs)} different designs, "
+            f"{options.method} proposes {found} different design{'s' if found > 1 else ''}, "
             f"fewer than the {options.k} asked for."
         )
     ratios, outside, promised = (
         chosen.told[name].to_numpy() for name in (RATIO, OUTSIDE, PREDICTED)
     )
     yield from trust.warn_of_distance(ratios, outside)
+    yield from trust.warn_of_likeness(chosen.spread, chosen.typical)
     yield from trust.warn_of_promises(-promised if options.minimise else promised, y)
     yield from trust.warn_of_check(checked)
     yield from trust.warn_of_disagreement(pool.agreement())

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from ddobench.baselines.auto import Auto
+from ddobench.cli.composition import specify_points
 from ddobench.contracts import Dataset, Method, Proposal, Space
 from ddobench.errors import UsageError
 from ddobench.rng import Streams
@@ -82,8 +83,8 @@ def test_nothing_is_done_where_no_candidate_is_better_than_chance() -> None:
     auto = fit(data)
     assert {one["chosen"] for one in auto.diagnostics()} == {"naive"}
     starts = data.x[:, :5]
-    (proposal,) = auto.propose(starts, Streams(SEEDS, "method/propose"))
-    assert torch.equal(proposal.designs, data.best()[:, None].expand_as(starts))
+    for proposal in auto.propose(starts, Streams(SEEDS, "method/propose")):
+        assert torch.equal(proposal.designs, data.best()[:, None].expand_as(starts))
 
 
 def test_seeds_that_chose_differently_propose_side_by_side() -> None:
@@ -95,6 +96,13 @@ def test_seeds_that_chose_differently_propose_side_by_side() -> None:
     torch.testing.assert_close(last[0, :, 0], starts[0, :, 0] + 1)
     torch.testing.assert_close(last[1, :, 1], starts[1, :, 1] + 3)
     assert torch.equal(last[2], data.best()[2].expand(5, 3))
+
+
+@pytest.mark.parametrize("columns", [[0, 0, 0], [0, 1, 2], [2, 2, 2]])
+def test_as_many_iterations_are_recorded_whatever_the_seeds_choose(columns: list[int]) -> None:
+    data = make_data(columns)
+    proposals = list(fit(data).propose(data.x[:, :5], Streams(SEEDS, "method/propose")))
+    assert len(proposals) == 4  # those of the longer candidate
 
 
 def test_a_candidate_proposes_as_it_would_by_itself() -> None:
@@ -121,8 +129,39 @@ def test_a_few_rows_decide_nothing() -> None:
     assert "fewer than 20 rows" in told[0]["candidates"][0]["reason"]
 
 
+@pytest.mark.parametrize(
+    ("rows", "hidden"), [(10_000, 1000), (200, 20), (100, 20), (40, 20), (39, 4)]
+)
+def test_at_least_twenty_rows_judge_where_as_many_are_left(rows: int, hidden: int) -> None:
+    (spec,) = specify_points([["method=auto", "task=chain", f"n={rows}"]])
+    percentile = spec.config["method"]["percentile"]
+    assert rows - round(rows * percentile / 100) == hidden
+    assert spec.method_variant == ""
+
+
 def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(UsageError, match=r"method\.candidates must name at least one"):
         Auto(candidates={})
     with pytest.raises(UsageError, match=r"method\.percentile must be between 0 and 100"):
         Auto(candidates={"first": Believer(column=0)}, percentile=100.0)
+
+
+def test_categories_have_two_candidates_more() -> None:
+    rng = Streams(SEEDS, "test/categories")
+    x = rng.integers(4, 600, 5).to(torch.float64)
+    cells = rng.child("cells").normal(2, 16, dtype=torch.float64)  # of the pairs (0, 1) and (2, 3)
+    places = (4 * x[..., 0::2][..., :2] + x[..., 1::2]).long()  # (S, N, 2)
+    y = sum(cells[:, pair].gather(1, places[..., pair]) for pair in range(2))
+    assert isinstance(y, Tensor)
+    data = Dataset(x=x, y=y, space=Space(5, (4,) * 5))
+    auto = fit(data, first=Believer(column=4))
+    told = auto.diagnostics()
+    assert [one["candidate"] for one in told[0]["candidates"]] == ["first", "linear", "pairs"]
+    assert {one["chosen"] for one in told} == {"pairs"}
+    *_, last = auto.propose(x[:, :4], Streams(SEEDS, "method/propose"))
+    assert last.predicted is not None
+    torch.testing.assert_close(
+        last.predicted[:, 0], cells.amax(dim=2).sum(dim=1), atol=0.1, rtol=0.0
+    )
+    continuous = fit(make_data([0, 1, 0])).diagnostics()
+    assert [one["candidate"] for one in continuous[0]["candidates"]] == ["first", "second"]

@@ -53,8 +53,10 @@ def test_candidates_that_a_method_compared_are_a_table() -> None:
         {"candidate": "ridge", "held_out_error": 2.0, "held_out_top_rank": -0.1, "chosen": False},
     )
     _, page = page_of(replace(worked_out(), candidates=candidates, check=None))
-    for word in ("Held out error", "Held out top rank", "units", "0.7", "yes", "\u22120.1", "no"):
+    for word in ("Squared error", "Rank correlation", "units", "0.7", "yes", "\u22120.1", "no"):
         assert word in page.text
+    assert "which chose units, from 60 rows" in page.text
+    assert "Why not" not in page.text
 
 
 def test_what_people_name_their_columns_is_text() -> None:
@@ -76,6 +78,15 @@ def test_the_smallest_tables_have_a_page_too(rows: int) -> None:
     x = np.arange(rows, dtype=float)
     _, page = page_of(worked_out(pd.DataFrame({"x": x, "y": x**2})))
     assert "Proposals for y" in page.text
+
+
+def test_a_method_that_trusts_nobody_says_why_not() -> None:
+    few = table().iloc[:30]
+    _, page = page_of(worked_out(few, method="auto"))
+    assert "1 design by Auto from 30 rows" in page.text
+    assert "none did so better than chance may, and the best row is handed back" in page.text
+    assert "Why not" in page.text
+    assert "fewer than 20 rows to judge by" in page.text
 
 
 def test_a_promise_beyond_all_rows_is_a_warning() -> None:

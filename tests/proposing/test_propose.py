@@ -83,18 +83,29 @@ def test_an_exported_table_gets_the_designs_and_the_score_of_the_benchmark(
 
 
 def test_what_a_method_compared_is_told_seed_by_seed() -> None:
-    alone = propose(table(), method="auto").attrs["candidates"]
+    few = table(30)  # too few to choose by, which is quick
+    alone = propose(few, method="auto").attrs["candidates"]
     assert {"candidate", "held_out_error", "held_out_top_rank", "chosen"} <= set(alone[0])
-    together = propose(table(), method="auto", seed="0-1").attrs["candidates"]
+    together = propose(few, method="auto", seed="0-1").attrs["candidates"]
     assert [one["seed"] for one in together] == [0] * len(alone) + [1] * len(alone)
 
 
 def test_a_method_that_trusts_nothing_says_why() -> None:
-    with pytest.warns(
-        UserWarning, match=r"^auto trusts none .* \(fewer than 20 rows to judge by\)"
-    ):
-        found = ddobench.propose(table().drop(columns="site"), "y", k=1)
-    assert found["predicted"].tolist() == [table()["y"].max()]
+    rows = table(30).drop(columns="site")
+    with pytest.warns(UserWarning, match=r".") as told:
+        found = ddobench.propose(rows, "y", k=1)
+    assert found["predicted"].tolist() == [rows["y"].max()]
+    assert [str(one.message).partition(";")[0] for one in told] == [
+        "auto trusts none of its candidates on these rows (fewer than 20 rows to judge by, or to "
+        "be fitted to), so that it proposes nothing beyond them",
+        "1 of 1 proposals are rows of the table already.",
+    ]
+
+
+def test_sixty_rows_are_enough_to_choose_by() -> None:
+    found = propose(table(), method="auto")
+    assert sum(one["chosen"] for one in found.attrs["candidates"]) == 1
+    assert len(found) == 5
 
 
 @pytest.mark.slow
@@ -161,7 +172,18 @@ def test_categories_alone_go_to_a_method_for_categories() -> None:
     found = propose(bits, y, method="full_quadratic")
     assert found[list("abcd")].iloc[0].tolist() == ["yes"] * 4
     assert found["predicted"].tolist() == pytest.approx([4.0])
-    assert propose(bits, y, method="linear")["a"].iloc[0] == "yes"  # one-hot, as it declines them
+    assert propose(bits, y, method="linear")["a"].iloc[0] == "yes"
+
+
+@pytest.mark.parametrize("method", ["auto", "fgm", "ga", "quadratic_ridge"])
+def test_categories_are_proposed_as_categories_and_their_numbers_mean_nothing(method: str) -> None:
+    rng = np.random.default_rng(0)
+    letters = pd.DataFrame(rng.choice(list("ACGT"), (300, 3)), columns=list("abc"))
+    y = (letters == "G").sum(axis=1) + 2.0 * ((letters["a"] == "A") & (letters["b"] == "C"))
+    found = propose(letters, y, method=method, k=4)
+    assert set(found[list("abc")].to_numpy().ravel()) <= set("ACGT")
+    one_apart = np.sqrt(2) / np.sqrt(0.25 * 0.75)  # two columns of the four, in their deviations
+    assert set((found["distance"] / one_apart).round(1)) <= {0.0, 1.0, 1.4, 1.7}
 
 
 def test_a_method_that_cannot_take_a_table_says_why() -> None:
@@ -191,8 +213,12 @@ def test_distances_are_told_beside_what_is_typical() -> None:
 
 def test_fewer_designs_than_asked_for_come_with_a_warning() -> None:
     rows = table().drop(columns="site")
-    with pytest.warns(UserWarning, match="naive proposes 1 different designs, fewer than the 5"):
+    with pytest.warns(UserWarning, match=r".") as told:
         found = ddobench.propose(rows, "y", method="naive", k=5)
+    assert [str(one.message) for one in told] == [
+        "naive proposes 1 different design, fewer than the 5 asked for.",
+        "1 of 1 proposals are rows of the table already.",
+    ]
     best = rows.sort_values("y").iloc[-1]
     assert found[["a", "metal"]].iloc[0].tolist() == [best["a"], best["metal"]]
     assert found.loc[0, "predicted"] == best["y"]

@@ -1,4 +1,9 @@
-"""Every registered task and method, composed small: the conformance tests run over all of them."""
+"""Every registered task and method, composed small: the conformance tests run over all of them.
+
+Promises about seeds, data and bits are examined for every method on one task of each kind of
+designs, and on every task with a method of each kind of model. `make smoke` runs every method on
+every task.
+"""
 
 from functools import cache
 
@@ -11,8 +16,10 @@ from ddobench.runner.spec import Specification, specify
 
 TASKS = [entry.name for entry in registry.entries("task")]
 METHODS = [entry.name for entry in registry.entries("method")]
-SMALL_D = {"toy3d": 3, "tfbind8": 8}  # tasks with a dimension of their own
+SMALL_D = {"toy3d": 3, "tfbind8": 8, "ehrlich": 16}  # tasks that 7 does not suit
 ROWS = 60
+KINDS = ("chain", "nk")  # real designs, and categories
+GUESTS = ("naive", "ga", "fgm")  # on every task: no model, a plain one, one with a graph
 
 
 @cache
@@ -69,3 +76,4 @@ def _declines(built: Method, task: str) -> str | None:
 _ACCEPTED = {(task, method): accepts(task, method) for task in TASKS for method in METHODS}
 PAIRS = [pair for pair, accepted in _ACCEPTED.items() if accepted]
 REFUSED = [pair for pair, accepted in _ACCEPTED.items() if not accepted]
+EXAMINED = [(task, method) for task, method in PAIRS if task in KINDS or method in GUESTS]

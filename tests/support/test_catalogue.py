@@ -3,13 +3,21 @@
 import pytest
 
 from ddobench import registry
-from tests.support.catalogue import METHODS, PAIRS, REFUSED, TASKS, refusal
+from tests.support.catalogue import EXAMINED, KINDS, METHODS, PAIRS, REFUSED, TASKS, refusal
 
 
 def test_every_registered_task_meets_every_registered_method_once() -> None:
     tasks = [entry.name for entry in registry.entries("task")]
     methods = [entry.name for entry in registry.entries("method")]
     assert sorted(PAIRS + REFUSED) == sorted((task, method) for task in tasks for method in methods)
+
+
+def test_every_method_and_every_task_is_examined() -> None:
+    for method in METHODS:
+        taken = [task for task in KINDS if (task, method) in PAIRS]
+        assert [task for task, other in EXAMINED if other == method and task in KINDS] == taken
+        assert taken
+    assert {task for task, _ in EXAMINED} == set(TASKS)
 
 
 @pytest.mark.slow

@@ -167,6 +167,8 @@ def test_methods_are_judged_by_the_hidden_rows_and_the_report_says_so(
     page = open_page(write_report(tmp_path / "runs", tmp_path / "report").page)
     assert "No new design was measured" in page.text
     assert "Hidden rows, rank" in page.text
+    assert "no new design was measured: ranked by the order of hidden rows" in page.text
+    assert "regret in sd" not in page.text
     told = (tmp_path / "report" / "tables" / "scores.md").read_text()
     assert "hidden rows, rank" in told
 

@@ -31,6 +31,8 @@ from ddobench.report.tables.columns import CELL, SERIES, STUDY
 from ddobench.report.tables.scores import known_scores, leaderboard
 from ddobench.report.tables.styles import Key, Style, explain_signs
 from ddobench.scores import (
+    HEADLINE,
+    HELD_OUT_RANK,
     Part,
     Score,
     Tabled,
@@ -206,9 +208,17 @@ def _studies(table: pd.DataFrame, contents: Contents) -> list[dict[str, Any]]:
                 "sized": tables.name_runs(first, "n", "d"),
                 "rows": rows,
                 "unit": first["regret_unit"],
+                "unmeasured": _judged_by_rows_alone(study),
             }
         )
     return studies
+
+
+def _judged_by_rows_alone(study: pd.DataFrame) -> bool:
+    """Tell whether no new design has a value: a table of rows without an oracle."""
+    columns = {score.name: f"{table.key}_mean" for score, table in leaderboard_scores()}
+    rank, value = columns[HELD_OUT_RANK.name], columns[HEADLINE.name]
+    return bool(rank in study and study[rank].notna().any() and study[value].isna().all())
 
 
 _Headed = tuple[str, Score, Tabled, Part]  # a heading and what is below it
