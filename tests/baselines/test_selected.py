@@ -10,10 +10,13 @@ from torch import Tensor
 
 from ddobench.baselines.choosing import Trial
 from ddobench.baselines.selected import Selected
+from ddobench.check.methods import companions
+from ddobench.check.subject import Subject
 from ddobench.contracts import Dataset, Hidden, Method, Privilege, Privileged, Proposal, Space
 from ddobench.errors import UsageError
 from ddobench.graphs import Graph
 from ddobench.rng import Streams
+from tests.support.catalogue import specification
 
 SEEDS = [3, 4]
 
@@ -119,6 +122,14 @@ def test_candidates_are_told_the_graphs_that_they_ask_for() -> None:
     method = select("rank", told, one=one)
     assert method.privileges(data.space) == {"graph"}
     assert one.graphs == graphs
+
+
+@pytest.mark.slow
+@pytest.mark.bits
+@pytest.mark.parametrize("rule", ["heldout_top", "referee"])
+def test_a_seed_chooses_and_records_the_same_beside_any_companions(rule: str) -> None:
+    subject = Subject(specification("chain", "ga", f"select={rule}"))
+    assert companions(subject, (7, 3), [(3,)]) is None
 
 
 def test_hidden_coordinates_cannot_be_cut() -> None:
