@@ -25,11 +25,13 @@ GROUPS = {
     "Graphs": "graph",
     "Surrogates": "surrogate",
     "Searches": "search",
+    "Rules to select settings by": "select",
     "Experiments": "experiment",
 }
 KEYS = {
     "task, method, experiment": "one of those above",
     "latent, axes, graph, surrogate, search": "the parts of a method, one of those above",
+    "select": "a rule that chooses settings of the method on visible rows, one of those above",
     "d, n": "design dimensions and visible rows; each task brings its default",
     "seed": "7, 0-49 or 0-9,20-24",
     "budget": "full, small, tiny or few_designs: training steps and numbers of designs",
