@@ -4,6 +4,7 @@ Its tables are written again by: python -m tests.test_readme
 """
 
 import re
+import shlex
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +13,8 @@ import pytest
 import yaml
 
 from ddobench import registry
+from ddobench.cli.composition import specify_points
+from ddobench.proposing import command_line
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -90,14 +93,53 @@ def test_what_is_cited_is_what_the_files_say() -> None:
         assert f"{author['family-names']}, {author['given-names']}" in text
 
 
+def commands(program: str) -> list[list[str]]:
+    """Return the words of every line of the pages that calls a program."""
+    pages = [README, *(ROOT / "examples").glob("*.md")]
+    found = [
+        re.findall(rf"^{re.escape(program)} (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+        for page in pages
+    ]
+    return [shlex.split(line, comments=True) for lines in found for line in lines]
+
+
+def test_every_run_and_sweep_that_a_page_shows_can_be_composed() -> None:
+    points = []
+    for words in commands("python -m ddobench"):
+        keys = [word for word in words if "=" in word and not word.startswith("-")]
+        if "--config-dir" in words or not keys or "file=table.csv" in keys:
+            continue  # these are run by test_examples, or want a file
+        points.append([re.sub(r"=glob\(\*\)|,[^,]+|=0-\d+", "", word) for word in keys])
+    points = [[word for word in words if "=" in word] for words in points]
+    assert len(points) >= 5
+    assert len(specify_points(points)) == len(points)
+
+
+def test_every_option_of_propose_that_a_page_shows_is_one() -> None:
+    lines = commands("python -m ddobench.propose")
+    assert len(lines) >= 3
+    for words in lines:
+        options = command_line._parser().parse_intermixed_args(words)
+        assert options.words or options.example
+    shown = set(re.findall(r"`(--[a-z-]+)", README.read_text(encoding="utf-8")))
+    known = command_line._parser().format_help()
+    assert {one for one in shown if one not in known} <= {"--fail-on-change"}
+
+
 def test_versions_that_are_told_are_those_that_are_pinned() -> None:
     (torch,) = re.findall(r"pip install (torch==[\d.]+)", README.read_text(encoding="utf-8"))
     assert torch in (ROOT / "constraints.txt").read_text().splitlines()
 
 
-if __name__ == "__main__":
+def write_tables() -> None:
+    """Write the tables as the files have them now."""
     text = README.read_text(encoding="utf-8")
     for name, lines in TABLES.items():
-        told = "\n".join(lines()) + "\n"
-        text = between(name).sub(lambda _, told=told: told, text, count=1)
+        place = between(name).search(text)
+        assert place is not None, f"there is no place for {name} in the README"
+        text = "".join([text[: place.start()], "\n".join(lines()), "\n", text[place.end() :]])
     README.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write_tables()
