@@ -9,13 +9,15 @@ best visible design is proposed: doing nothing is a candidate. Of a table with f
 judged by (the percentile in `conf/method/auto.yaml` falls), so that 40 rows are enough.
 
 Nothing is chosen by the oracle. Every candidate is a method as it stands in `conf/method`, so what
-is learned about it there holds here.
+is learned about it there holds here. Categorical designs have two candidates more, which need no
+training: ridge regression on the codes, and FGM's tables over discovered pairs (`on_categories`; in
+no YAML, so that the digests of runs on continuous designs stay).
 
 Its row: python -m ddobench -m method=auto task=chain d=41 seed=0-9
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import repeat, zip_longest
 from math import isfinite, sqrt
 from typing import Any, ClassVar
@@ -23,9 +25,17 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from ddobench.baselines.fgm_discrete import DiscreteFGM
+from ddobench.baselines.linear import Linear
 from ddobench.baselines.naive import Naive
 from ddobench.contracts import Dataset, Insight, Method, Proposal
 from ddobench.errors import UsageError
+from ddobench.parts.axes import Identity as OwnAxes
+from ddobench.parts.discovery import Complete
+from ddobench.parts.latents import Identity
+from ddobench.parts.pairs import Pairs
+from ddobench.parts.pipeline import Pipeline
+from ddobench.parts.search import Ascent
 from ddobench.parts.surrogates import rank_correlation
 from ddobench.progress import stage
 from ddobench.rng import Streams
@@ -59,12 +69,14 @@ class Auto(Method):
     """Judge the candidates on the best visible rows, and hand over to one of them."""
 
     name: ClassVar[str] = "auto"
+    version: ClassVar[int] = 2  # as many iterations beside any companions
     seeds_at_once: ClassVar[int | None] = 10
 
     candidates: Mapping[str, Method]
     percentile: float = 90.0
     chance: float = 2.0
     least_rows: int = 20
+    on_categories: Mapping[str, Method] = field(default_factory=lambda: categorical_candidates())
 
     def __post_init__(self) -> None:
         if not self.candidates:
@@ -74,13 +86,15 @@ class Auto(Method):
 
     def fit(self, data: Dataset, rng: Streams) -> None:
         """Judge on the best rows, then fit what was chosen to all of them."""
+        more = self.on_categories if data.space.categorical else {}
+        self._known = {**self.candidates, **more}
         self._judgements = self._judge(data, rng.child("judge"))
         self._chosen = [self._choose(told, data) for told in self._judgements]
         self._seeds = len(data.x)
         self._teams: list[tuple[list[int], Method]] = []
         for name in dict.fromkeys(self._chosen):
             seeds = [seed for seed, one in enumerate(self._chosen) if one == name]
-            method = self.candidates.get(name) or Naive()
+            method = self._known.get(name) or Naive()
             method.cache = self.cache
             with stage(f"fitting {name}"):
                 method.fit(take_seeds(data, seeds), take_streams(rng, seeds))
@@ -155,7 +169,7 @@ class Auto(Method):
         """Count the iterations that the candidates which no seed chose would take."""
         return max(
             (
-                sum(1 for _ in self.candidates[name].propose(starts[:, :1], rng.child(name)))
+                sum(1 for _ in self._known[name].propose(starts[:, :1], rng.child(name)))
                 for name in self._judged
                 if name not in self._chosen
             ),
@@ -176,7 +190,7 @@ class Auto(Method):
         )
         x = torch.take_along_dim(data.x, order[:, data.n - top :, None], dim=1)  # (S, top, d)
         y = torch.take_along_dim(data.y, order[:, data.n - top :], dim=1)  # (S, top)
-        for name, method in self.candidates.items():
+        for name, method in self._known.items():
             refusal = method.declines(data)
             if refusal is None and not enough:
                 refusal = f"fewer than {self.least_rows} rows to judge by, or to be fitted to"
@@ -217,6 +231,14 @@ class Auto(Method):
         if best is None or best.rank < self.chance / sqrt(max(top, 1)):
             return NOTHING
         return best.candidate
+
+
+def categorical_candidates() -> dict[str, Method]:
+    """Return what is tried on categorical designs beside the candidates of any designs."""
+    linear = Pipeline(
+        latent=Identity(), axes=OwnAxes(), graph=Complete(), surrogate=Linear(), search=Ascent()
+    )
+    return {"linear": linear, "pairs": DiscreteFGM(graph=Pairs())}
 
 
 def take_seeds(data: Dataset, seeds: Sequence[int]) -> Dataset:

@@ -1,16 +1,20 @@
-"""Full quadratic: a learned quadratic function of all pairs of bits, without any graph.
+"""Full quadratic: a learned function of all pairs of variables, without any graph.
 
 The third reading of the paper's regret figure, whose text says that "the approximation is a learned
 quadratic function". Ours, not the paper's; what it needs beyond that sentence:
 - fewer rows than coefficients leave the fit undetermined: the solution of smallest norm is taken;
 - the argmax of a dense quadratic over bits is NP-hard: steepest single flips from every start
-  design until none improves, the best end point is proposed. It is exact only with luck.
+  design until none improves, the best end point is proposed. It is exact only with luck;
+- with more than two categories a pair has a table in place of a product, and the climb sets one
+  variable after the other to its best level.
 
 Its row: python -m ddobench -m method=full_quadratic task=quadratic seed=0-49
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
+from itertools import combinations
 from typing import ClassVar
 
 import numpy as np
@@ -18,12 +22,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ddobench.baselines.table_sums import TableSum, fit_tables
 from ddobench.contracts import Dataset, Method, Proposal
 from ddobench.errors import UsageError
 from ddobench.models.least_squares import least_squares
 from ddobench.rng import Streams
 
 Values = NDArray[np.float64]
+
+MOST_CELLS = 5000  # of the tables of all pairs together
 
 
 @dataclass(frozen=True)
@@ -38,10 +45,27 @@ class Quadric:
         values: Values = self.constant + x @ self.linear + ((x @ self.pairs) * x).sum(axis=1) / 2
         return values
 
+    def climb(self, starts: Values) -> Values:
+        """Flip the most rewarding bit of each design until no flip helps, (K, d) -> (K, d)."""
+        x = starts.copy()
+        rows = np.arange(len(x))
+        field = self.linear + x @ self.pairs  # (K, d) gain of switching a bit from 0 to 1
+        worthwhile = 1e-9 * max(np.abs(self.linear).max(), np.abs(self.pairs).max(), 1e-300)
+        while True:
+            gains = (1 - 2 * x) * field
+            bit = gains.argmax(axis=1)
+            better = gains[rows, bit] > worthwhile
+            if not better.any():
+                return x
+            moved, bits = rows[better], bit[better]
+            step = 1 - 2 * x[moved, bits]
+            x[moved, bits] += step
+            field[moved] += step[:, None] * self.pairs[bits]
+
 
 @dataclass(kw_only=True)
 class FullQuadratic(Method):
-    """Fit every pair of bits, then climb by single flips."""
+    """Fit every pair of variables, then climb by single changes."""
 
     name: ClassVar[str] = "full_quadratic"
 
@@ -52,20 +76,30 @@ class FullQuadratic(Method):
             raise UsageError(f"method.ridge must be 0 or more, got {self.ridge}")
 
     def declines(self, data: Dataset) -> str | None:
-        """Decline what is not a string of bits."""
-        bits = data.space.sizes is not None and set(data.space.sizes) == {2}
-        return None if bits else "full_quadratic works on bits only"
+        """Decline what is not categorical, and tables of more cells than can be solved for."""
+        sizes = data.space.sizes
+        if sizes is None or len(sizes) < 2:
+            return "full_quadratic works on pairs of categories only"
+        cells = 0 if set(sizes) == {2} else sum(a * b for a, b in combinations(sizes, 2))
+        if cells > MOST_CELLS:
+            return (
+                f"full_quadratic has {cells:,} cells in the tables of all pairs here, and more "
+                f"than {MOST_CELLS:,} cannot be solved for; use method=quadratic_ridge"
+            )
+        return None
 
     def fit(self, data: Dataset, rng: Streams) -> None:  # noqa: ARG002 - nothing is drawn
         """Solve the least-squares problem of each seed."""
+        sizes = data.space.sizes
+        assert sizes is not None
+        fit = fit_quadric if set(sizes) == {2} else partial(fit_pairs, sizes)
         self._models = [
-            fit_quadric(x.numpy(), y.numpy(), self.ridge)
-            for x, y in zip(data.x, data.y, strict=True)
+            fit(x.numpy(), y.numpy(), self.ridge) for x, y in zip(data.x, data.y, strict=True)
         ]
 
     def propose(self, starts: Tensor, rng: Streams) -> Iterator[Proposal]:  # noqa: ARG002
         """Yield the best end point of the climbs, for each seed."""
-        ends = [climb(model, x.numpy()) for model, x in zip(self._models, starts, strict=True)]
+        ends = [model.climb(x.numpy()) for model, x in zip(self._models, starts, strict=True)]
         best = np.stack(
             [end[[model(end).argmax()]] for model, end in zip(self._models, ends, strict=True)]
         )
@@ -88,19 +122,6 @@ def fit_quadric(x: Values, y: Values, ridge: float) -> Quadric:
     return Quadric(float(weights[0]), weights[1 : 1 + d], pairs + pairs.T)
 
 
-def climb(model: Quadric, starts: Values) -> Values:
-    """Flip the most rewarding bit of each design until no flip helps, (K, d) -> (K, d)."""
-    x = starts.copy()
-    rows = np.arange(len(x))
-    field = model.linear + x @ model.pairs  # (K, d) gain of switching a bit from 0 to 1
-    worthwhile = 1e-9 * max(np.abs(model.linear).max(), np.abs(model.pairs).max(), 1e-300)
-    while True:
-        gains = (1 - 2 * x) * field
-        bit = gains.argmax(axis=1)
-        better = gains[rows, bit] > worthwhile
-        if not better.any():
-            return x
-        moved, bits = rows[better], bit[better]
-        step = 1 - 2 * x[moved, bits]
-        x[moved, bits] += step
-        field[moved] += step[:, None] * model.pairs[bits]
+def fit_pairs(sizes: tuple[int, ...], x: Values, y: Values, ridge: float) -> TableSum:
+    """Fit a table for every pair of the variables of x (N, d) to y (N,)."""
+    return TableSum(fit_tables(x, y, [*combinations(range(len(sizes)), 2)], sizes, ridge), sizes)

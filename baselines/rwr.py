@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from ddobench.errors import UsageError, check_whole
-from ddobench.parts.search import AscentStep, Search
+from ddobench.parts.search import AscentStep, Search, note_broken_gradient
 from ddobench.parts.surrogates import Model
 from ddobench.rng import Streams
 
@@ -70,7 +70,7 @@ class RWR(Search):
             share = self.weights(model.value(sample))[..., None] / designs  # (S, K, 1)
             mean.grad = share * draw / log_sd.exp()
             log_sd.grad = share * (draw.square() - 1)
-            _note_failures(mean.grad, iteration, failures)
+            note_broken_gradient("rwr", mean.grad, iteration, failures)
             optimiser.step()
 
     def weights(self, value: Tensor) -> Tensor:  # (S, K) -> (S, K)
@@ -78,9 +78,3 @@ class RWR(Search):
         if self.normalise:
             value = value - value.max(dim=1, keepdim=True).values
         return (value / self.temperature).exp().clamp(self.least_weight, self.most_weight)
-
-
-def _note_failures(gradient: Tensor, iteration: int, failures: MutableMapping[int, str]) -> None:
-    sound = torch.isfinite(gradient).flatten(1).all(dim=1)  # (S,)
-    for seed in (~sound).nonzero().flatten().tolist():
-        failures.setdefault(seed, f"rwr: a gradient was not finite at iteration {iteration}")

@@ -62,6 +62,12 @@ class Privileged:
     graphs: tuple[Graph, ...] | None = None  # one per seed
     hidden: Hidden | None = None
 
+    @property
+    def told(self) -> frozenset[Privilege]:
+        """What is known at all: a task may not have what was asked for."""
+        known: dict[Privilege, object] = {"graph": self.graphs, "hidden": self.hidden}
+        return frozenset(name for name, what in known.items() if what is not None)
+
 
 @dataclass(frozen=True)
 class Dataset:

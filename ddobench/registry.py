@@ -33,6 +33,7 @@ class Entry:
     label: str
     color: str
     summary: str
+    fidelity: str = ""  # of a method to its paper: faithful, adaptation, own; empty: not said
 
 
 def entries(group: str) -> list[Entry]:
@@ -184,7 +185,13 @@ def _entry(name: str, group: str, file: Traversable) -> Entry:
         return Entry(name, name, "", str(error))
     card = card if isinstance(card, dict) else {}
     summary = card.get("summary") or _first_comment(file)
-    return Entry(name, str(card.get("label", name)), str(card.get("color", "")), str(summary))
+    return Entry(
+        name,
+        str(card.get("label", name)),
+        str(card.get("color", "")),
+        str(summary),
+        str(card.get("fidelity", "")),
+    )
 
 
 def _own_part(group: str, file: Traversable) -> dict[str, Any]:

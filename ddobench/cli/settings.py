@@ -10,6 +10,7 @@ from ddobench.seeds import Seeds, parse_seeds
 if TYPE_CHECKING:
     from omegaconf import DictConfig  # the help can do without
 
+DEFAULT_RESULTS = "results/runs"
 MANY = 10_000  # runs that nobody has to confirm
 LISTED = 1_000  # points that a plan looks at one by one
 WHOLE = ("plan", "many", "results_dir", "seeds_per_job", "experiment")

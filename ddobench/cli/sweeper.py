@@ -22,11 +22,9 @@ from omegaconf import DictConfig
 
 from ddobench.cli.argv import QUOTES, spell
 from ddobench.cli.product import Product, multiply
-from ddobench.cli.settings import LISTED, configured_seeds, read_settings
+from ddobench.cli.settings import DEFAULT_RESULTS, LISTED, configured_seeds, read_settings
 from ddobench.progress import reporting
 from ddobench.seeds import Seeds, parse_seeds
-
-DEFAULT_RESULTS = "results/runs"
 
 if TYPE_CHECKING:
     from ddobench.runner.execute import Outcome

@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from ddobench.cli.parser import SentenceParser, complain
+from ddobench.cli.settings import DEFAULT_RESULTS
 from ddobench.compare import spelling
 from ddobench.compare.matching import change_table, match_runs
 from ddobench.compare.settings import Change, config_changes, origin_changes
@@ -159,7 +160,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("b", metavar="B", help="what it is now")
     parser.add_argument("filters", metavar="NAME=VALUE", nargs="*", default=[],
                         help=f"only runs with this {', '.join(FILTERS)}")  # fmt: skip
-    parser.add_argument("--results-dir", type=Path, default=Path("results/runs"),
+    parser.add_argument("--results-dir", type=Path, default=Path(DEFAULT_RESULTS),
                         help="where the runs of a revision are (default: %(default)s)")  # fmt: skip
     parser.add_argument("--score", choices=comparable_names(), default=HEADLINE.name,
                         help="what to average (default: %(default)s)")  # fmt: skip

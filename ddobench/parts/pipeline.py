@@ -101,6 +101,7 @@ class Pipeline(Method):
 
     def fit(self, data: Dataset, rng: Streams) -> None:
         """Fit the parts one after the other."""
+        self._data = data
         self._relaxation, relaxed = self._relax(data)
         self._latent = self._choose_latent(data.space)
         self._y_scale = Standardiser.of(data.y)
@@ -117,8 +118,9 @@ class Pipeline(Method):
         self._failures |= {**self._model.failures(), **self._latent.failures()}
 
     def propose(self, starts: Tensor, rng: Streams) -> Iterator[Proposal]:
-        """Search from the starts, and decode what is found."""
-        z = self._encode(starts).to(pick_device(self.device))  # (S, K, e)
+        """Search from where the search begins, and decode what is found."""
+        begun = self.search.begin(starts, self._data)  # (S, at most K, d)
+        z = self._encode(begun).to(pick_device(self.device))  # (S, at most K, e)
         for step in self.search.run(z, self._model, rng, self._failures):
             designs = self._decode(step.x.cpu())
             value = step.value.cpu() if self._relaxation is None else self._value(designs)

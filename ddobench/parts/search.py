@@ -13,7 +13,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from ddobench.contracts import Space
+from ddobench.contracts import Dataset, Space
 from ddobench.errors import UsageError, check_one_of, check_whole
 from ddobench.parts.surrogates import Model
 from ddobench.rng import Streams
@@ -40,6 +40,13 @@ class Search(ABC):
     name: ClassVar[str] = ""  # in digests; every class declares its own
     version: ClassVar[int] = 1  # bump when the numbers of an unchanged config change
     leaps: ClassVar[bool] = False  # whether it needs a model that knows where to leap
+
+    def begin(self, starts: Tensor, data: Dataset) -> Tensor:  # noqa: ARG002
+        """Return the visible designs to search from, (S, at most K, d).
+
+        Unless a search declares otherwise these are `starts` (S, K, d), the same for all methods.
+        """
+        return starts
 
     @abstractmethod
     def run(
@@ -162,3 +169,12 @@ def note_failures(sound: Tensor, iteration: int, failures: MutableMapping[int, s
                 f"ascent: the gradient of {int(lost[seed])} of {sound.shape[1]} designs was not "
                 f"finite at iteration {iteration}",
             )
+
+
+def note_broken_gradient(
+    what: str, gradient: Tensor, iteration: int, failures: MutableMapping[int, str]
+) -> None:
+    """Note the seeds of which some gradient (S, ...) is not finite, unless they are there."""
+    sound = torch.isfinite(gradient).flatten(1).all(dim=1)  # (S,)
+    for seed in (~sound).nonzero().flatten().tolist():
+        failures.setdefault(seed, f"{what}: a gradient was not finite at iteration {iteration}")

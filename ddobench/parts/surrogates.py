@@ -8,6 +8,7 @@ itself (conservatism, cliques) replaces its network or its training step.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, ClassVar
 
 import numpy as np
@@ -138,7 +139,7 @@ class MLP(Surrogate):
         check_one_of("surrogate.aggregate", self.aggregate, AGGREGATES)
 
     def fit(self, data: TrainingData, rng: Streams) -> "NetworkModel":
-        """Fit the members one after the other, all on the same rows."""
+        """Fit the members one after the other."""
         split = self.training.split(data.n, rng.child("split"))
         members = [self._learn(data, split, member, rng) for member in range(self.ensemble)]
         aggregates = {"mean": mean_value, "min": min_value, "lcb": lower_bound(self.kappa)}
@@ -152,6 +153,13 @@ class MLP(Surrogate):
         """Return what takes the gradient on a minibatch."""
         return FitStep(network)
 
+    def pick_rows(self, split: Split, rng: Streams) -> Split:  # noqa: ARG002
+        """Return the rows that one member learns from and is checked by: those of all members."""
+        return split
+
+    def finish(self, network: StackedMLP, data: TrainingData) -> None:
+        """Change a trained network before it is used; an ordinary one stays as it is."""
+
     def _learn(self, data: TrainingData, split: Split, member: int, rng: Streams) -> "Member":
         streams = rng.child("surrogate" if member == 0 else f"surrogate{member}")
         codes = data.coordinates.visible
@@ -164,12 +172,13 @@ class MLP(Surrogate):
         history = self.training.run(
             [network],
             [*[part.to(data.device, torch.float32) for part in known], data.values()],
-            split,
+            self.pick_rows(split, streams.child("rows")),
             step=drawing,
             check=drawing.check,
             rng=streams.child("minibatches"),
             what="surrogate" if self.ensemble == 1 else f"surrogate {member + 1}",
         )
+        self.finish(network, data)
         return Member(network, step, history)
 
 
@@ -243,15 +252,12 @@ class NetworkModel(Model):
         values = [value.to(z.dtype) for value, _ in pairs]
         gradients = [gradient.to(z.dtype) for _, gradient in pairs]
         value, slopes = self.aggregate(torch.stack(values))  # (S, K), (E, S, K)
-        return value, (slopes[..., None] * torch.stack(gradients)).sum(dim=0)
+        return value, add_members(slopes[..., None] * torch.stack(gradients))
 
     def value(self, z: Tensor) -> Tensor:  # (S, K, e) -> (S, K)
         """Return the value of coordinates."""
-        pieces = []
-        for piece in torch.split(z.to(torch.float32), ROWS_AT_ONCE, dim=1):
-            outputs = [passes.value(piece).to(z.dtype) for passes in self._passes]
-            pieces.append(self.aggregate(torch.stack(outputs))[0])
-        return torch.cat(pieces, dim=1)
+        outputs = [value_in_pieces(one, z.to(torch.float32)).to(z.dtype) for one in self._passes]
+        return self.aggregate(torch.stack(outputs))[0]
 
     def error(self) -> Tensor | None:  # (S,)
         """Return the squared error on held-out rows as a share of their variance, None without."""
@@ -281,6 +287,12 @@ class NetworkModel(Model):
         return reports
 
 
+def value_in_pieces(passes: Differentiated, z: Tensor) -> Tensor:  # (S, K, e) -> (S, K)
+    """Return the values of any number of rows, without buffers for all of them."""
+    pieces = [passes.value(piece).clone() for piece in torch.split(z, ROWS_AT_ONCE, dim=1)]
+    return torch.cat(pieces, dim=1)
+
+
 def mean_squared_error(passes: Differentiated, x: Tensor, y: Tensor) -> Tensor:
     """Return the mean squared error of each seed on x (S, B, d) and y (S, B), (S,)."""
     return (passes.value(x) - y).square().mean(dim=1)
@@ -297,7 +309,7 @@ def unexplained(predicted: Tensor, truth: Tensor) -> Tensor:  # (S, H), (S, H) -
 
 def mean_value(values: Tensor) -> tuple[Tensor, Tensor]:  # (E, S, K) -> (S, K), (E, S, K)
     """Value a design by the mean of the members."""
-    return values.mean(dim=0), torch.full_like(values, 1 / len(values))
+    return add_members(values) / len(values), torch.full_like(values, 1 / len(values))
 
 
 def min_value(values: Tensor) -> tuple[Tensor, Tensor]:  # (E, S, K) -> (S, K), (E, S, K)
@@ -310,11 +322,21 @@ def lower_bound(kappa: float) -> Aggregate:
     """Value a design by the mean of the members minus kappa standard deviations."""
 
     def aggregate(values: Tensor) -> tuple[Tensor, Tensor]:  # (E, S, K) -> (S, K), (E, S, K)
-        sd = values.std(dim=0, correction=0)
-        away = (values - values.mean(dim=0)) / sd.where(sd > 0, 1.0)
-        return values.mean(dim=0) - kappa * sd, (1 - kappa * away) / len(values)
+        mean = add_members(values) / len(values)
+        sd = (add_members((values - mean).square()) / len(values)).sqrt()
+        away = (values - mean) / sd.where(sd > 0, 1.0)
+        return mean - kappa * sd, (1 - kappa * away) / len(values)
 
     return aggregate
+
+
+def add_members(stack: Tensor) -> Tensor:  # (E, S, ...) -> (S, ...)
+    """Add up the members one after the other.
+
+    A sum over the first axis is rounded by what lies beside it: it would tell seeds apart.
+    """
+    total: Tensor = reduce(torch.add, stack)
+    return total
 
 
 def describe_fit(model: NetworkModel, histories: Sequence[History]) -> list[dict[str, Any]]:

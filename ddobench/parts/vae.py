@@ -98,7 +98,7 @@ class VAE(Latent):
 
     def encode(self, x: Tensor) -> Codes:  # (S, K, d)
         """Return the posterior of the codes."""
-        mean, log_variance = self._posterior(self._scale.apply(x).to(self._x))
+        mean, log_variance = self._posterior(self.standardise(x))
         sd = _deviation(log_variance).to("cpu", torch.float64)
         return Codes(mean.to("cpu", torch.float64), sd if self.codes == "samples" else None)
 
@@ -107,7 +107,7 @@ class VAE(Latent):
         rows = torch.split(z.to(self._x), ROWS_AT_ONCE, dim=1)
         passes = Passes(self._decoder)
         decoded = torch.cat([passes.forward(piece).clone() for piece in rows], dim=1)
-        return self._scale.undo(decoded.to("cpu", torch.float64))
+        return self.restore_units(decoded)
 
     def failures(self) -> dict[int, str]:
         """Return the seeds whose training diverged."""
@@ -142,6 +142,22 @@ class VAE(Latent):
             }
             for seed in range(len(mean))
         ]
+
+    def copy_networks(self) -> tuple[StackedMLP, StackedMLP]:
+        """Return encoder and decoder as they are now, to be trained further elsewhere."""
+        overwritten = Streams(range(len(self._x)), "overwritten")
+        copies = self._networks(overwritten, self._x.device)
+        for copy, network in zip(copies, (self._encoder, self._decoder), strict=True):
+            copy.restore(network.snapshot())
+        return copies
+
+    def standardise(self, x: Tensor) -> Tensor:  # (S, K, d) -> (S, K, d)
+        """Return designs as the networks see them."""
+        return self._scale.apply(x).to(self._x)
+
+    def restore_units(self, x: Tensor) -> Tensor:  # (S, K, d) -> (S, K, d)
+        """Return designs in the units of the table, from what the decoder puts out."""
+        return self._scale.undo(x.to("cpu", torch.float64))
 
     def _key(self) -> dict[str, Any]:
         """Return all that a trained network depends on besides the data and the seed."""
@@ -208,7 +224,9 @@ _OF_NO_TRAINING = ("codes", "device")
 class BoundStep:
     """One training step: writes the gradient of the negative evidence lower bound, returns it.
 
-    The divergence from the prior counts beta, reached in a line over the first `warmup` steps.
+    The divergence from the prior counts beta, reached in a line over the first `warmup` steps. Rows
+    may count by weights, and something may be given, to the encoder beside the design and to the
+    decoder beside the code.
     """
 
     def __init__(
@@ -227,32 +245,41 @@ class BoundStep:
         self.taken = 0
         self._encoder, self._decoder = Passes(encoder), Passes(decoder)
 
-    def __call__(self, x: Tensor) -> Tensor:  # (S, B, d) -> (S,)
+    def __call__(
+        self,
+        x: Tensor,  # (S, B, d)
+        weights: Tensor | None = None,  # (S, B)
+        given: Tensor | None = None,  # (S, B, g)
+    ) -> Tensor:  # (S,)
         """Take the gradient on a minibatch."""
         rows = x.shape[1]
         self.taken += 1
         beta = self.beta * min(1.0, self.taken / self.warmup) if self.warmup else self.beta
-        mean, log_variance, sd = self._posterior(x)
+        mean, log_variance, sd = self._posterior(x, given)
         step = sd * self._noise(mean)  # (S, B, e) from the mean to the code
-        residual = self._decoder.forward(mean + step).sub_(x)  # (S, B, d)
-        loss = self._bound(mean, sd, log_variance, residual, beta)
+        residual = self._decoder.forward(append(mean + step, given)).sub_(x)  # (S, B, d)
+        loss = self._bound(mean, sd, log_variance, residual, beta, weights)
         to_code = self._decoder.backward_to_input(
-            residual.mul_(1 / (self.variance * rows)), weights=True
-        )  # (S, B, e)
-        to_mean = to_code.add(mean, alpha=beta / rows)
-        to_log_variance = (sd * sd - 1).mul_(beta / rows).addcmul_(to_code, step)
+            _weigh(residual, weights).mul_(1 / (self.variance * rows)), weights=True
+        )[..., : mean.shape[2]]  # (S, B, e)
+        to_mean = to_code.add(_weigh(mean, weights), alpha=beta / rows)
+        excess = _weigh(sd * sd - 1, weights)  # (S, B, e)
+        to_log_variance = excess.mul_(beta / rows).addcmul_(to_code, step)
         self._encoder.backward(torch.cat([to_mean, to_log_variance.mul_(0.5)], dim=2))
         return loss
 
-    def loss(self, x: Tensor) -> Tensor:  # (S, H, d) -> (S,)
+    def loss(
+        self, x: Tensor, weights: Tensor | None = None, given: Tensor | None = None
+    ) -> Tensor:  # as above -> (S,)
         """Return the negative bound at full beta."""
-        mean, log_variance, sd = self._posterior(x)
-        residual = self._decoder.forward(mean + sd * self._noise(mean)).sub_(x)
-        return self._bound(mean, sd, log_variance, residual, self.beta)
+        mean, log_variance, sd = self._posterior(x, given)
+        code = mean + sd * self._noise(mean)
+        residual = self._decoder.forward(append(code, given)).sub_(x)
+        return self._bound(mean, sd, log_variance, residual, self.beta, weights)
 
-    def _posterior(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:  # (S, B, d)
+    def _posterior(self, x: Tensor, given: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
         """Return mean, log variance and standard deviation of the codes, (S, B, e) each."""
-        mean, log_variance = self._encoder.forward(x).chunk(2, dim=2)
+        mean, log_variance = self._encoder.forward(append(x, given)).chunk(2, dim=2)
         log_variance = log_variance.contiguous()  # halves of rows are slow to work on
         return mean.contiguous(), log_variance, _deviation(log_variance)
 
@@ -260,17 +287,36 @@ class BoundStep:
         return self.rng.normal(*like.shape[1:]).to(like.device)
 
     def _bound(
-        self, mean: Tensor, sd: Tensor, log_variance: Tensor, residual: Tensor, beta: float
+        self,
+        mean: Tensor,
+        sd: Tensor,
+        log_variance: Tensor,
+        residual: Tensor,
+        beta: float,
+        weights: Tensor | None,
     ) -> Tensor:
         """Return the negative bound, (S,), from sums over rows: entry by entry takes too long.
 
         The sum of log variances goes in two steps: threads would share out a lone seed's.
         """
         rows, d = residual.shape[1:]
+        if weights is not None:
+            missed = residual.square().sum(dim=2) / self.variance + d * ln(2 * pi * self.variance)
+            divergence = _divergence(mean, sd, log_variance).sum(dim=2)  # (S, B)
+            return (weights * (missed / 2 + beta * divergence)).mean(dim=1)
         missed = _sum_of_squares(residual) / self.variance + rows * d * ln(2 * pi * self.variance)
         excess = _sum_of_squares(mean) + _sum_of_squares(sd) - log_variance.sum(dim=2).sum(dim=1)
         divergence = excess - mean[0].numel()
         return (missed + beta * divergence) / (2 * rows)
+
+
+def append(x: Tensor, given: Tensor | None) -> Tensor:  # (S, B, k), (S, B, g) -> (S, B, k + g)
+    """Return rows with what is given beside them, if anything is."""
+    return x if given is None else torch.cat([x, given], dim=2)
+
+
+def _weigh(x: Tensor, weights: Tensor | None) -> Tensor:  # (S, B, k), (S, B) -> (S, B, k)
+    return x if weights is None else x * weights[..., None]
 
 
 def _sum_of_squares(x: Tensor) -> Tensor:  # (S, B, e) -> (S,)

@@ -56,9 +56,11 @@ def draw_fit(found: Proposals) -> Drawing | None:
 
 def draw_directions(found: Proposals) -> tuple[Drawing, str]:
     """Draw rows and proposals in the two directions that matter most, and say which these are."""
-    directions = find_directions(found.visible, found.fitted.predict_mean)
-    names = found.fitted.encoding.names()
-    rows, proposed = directions.project(found.visible), directions.project(found.chosen.codes)
+    # a model of categories cannot be asked between them
+    ask = (lambda _: None) if found.fitted.encoding.native else found.fitted.predict_mean
+    directions = find_directions(found.placed, ask)
+    names = found.numbers.names()
+    rows, proposed = directions.project(found.placed), directions.project(found.chosen.codes)
     some = _thin(len(rows))
     with mpl.rc_context(LOOK):
         drawing = blank_drawing()

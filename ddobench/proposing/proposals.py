@@ -112,7 +112,7 @@ class Chosen:
     """The designs that are handed back, the most promising first."""
 
     designs: pd.DataFrame  # (k, d) as in the table
-    codes: Codes  # (k, e)
+    codes: Codes  # (k, e) as numbers, whatever the method worked on
     told: pd.DataFrame  # what there is to know of each, in our names
     typical: float  # distance of a row to its nearest neighbour
     spread: float  # median distance of two designs
@@ -124,24 +124,28 @@ class Chosen:
         return self.designs.join(self.told.rename(columns=clashes))
 
 
-def choose(pool: Pool, visible: Codes, columns: Sequence[Column], k: int, minimise: bool) -> Chosen:
-    """Take the k different designs that the models rank first."""
+def choose(pool: Pool, placed: Codes, numbers: Encoding, k: int, minimise: bool) -> Chosen:
+    """Take the k different designs that the models rank first.
+
+    Distances are between designs as `numbers`, of which the rows are `placed` (N, e).
+    """
     order = rank(pool.predicted)
     order = order[~pool.designs.iloc[order].duplicated().to_numpy()][:k]
-    designs, codes = pool.designs.iloc[order].reset_index(drop=True), pool.codes[order]
+    designs = pool.designs.iloc[order].reset_index(drop=True)
+    codes = numbers.encode(designs)
     predicted = pool.predicted[order]
     told: dict[str, object] = {PREDICTED: -predicted if minimise else predicted}
     if pool.by_all is not None:
         told[SPREAD] = pool.by_all[:, order].std(axis=0)
     if len(np.unique(pool.seeds)) > 1:
         told[SEED] = pool.seeds[order].astype(int)
-    far, usual = distances.nearest(codes, visible), distances.typical(visible)
+    far, usual = distances.nearest(codes, placed), distances.typical(placed)
     told |= {
         DISTANCE: far,
         RATIO: far / usual if usual > 0 else np.full(len(far), np.nan),
-        OUTSIDE: count_outside(designs, columns),
+        OUTSIDE: count_outside(designs, numbers.columns),
     }
-    spread = distances.between(codes, visible)
+    spread = distances.between(codes, placed)
     return Chosen(designs, codes, pd.DataFrame(told), typical=usual, spread=spread)
 
 

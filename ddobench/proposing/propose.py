@@ -65,7 +65,9 @@ class Proposals:
     options: Options
     spec: Specification
     fitted: Fitted
-    visible: Codes  # (N, e) the designs of the rows
+    visible: Codes  # (N, e) the designs of the rows as the method saw them
+    numbers: Encoding  # in which distances are taken: a category has a column for each level
+    placed: Codes  # (N, e) the designs of the rows as these
     signed: Values  # (N,) their values, larger being better
     chosen: Chosen
     agreement: float  # between seeds, NaN for one
@@ -160,7 +162,9 @@ def work_out(x: Any, y: Any, options: Options) -> Proposals:
     checked = None
     if options.check and not candidates:  # a method that compared some has held rows out itself
         checked = check_on_best(spec, encoding, visible, signed, seeds[0])
-    chosen = choose(pool, visible, columns, options.k, options.minimise)
+    numbers = Encoding(columns)
+    placed = numbers.encode(rows.designs)
+    chosen = choose(pool, placed, numbers, options.k, options.minimise)
     told = [
         *rows.notes,
         *trust.warn_of_candidates(options.method, candidates),
@@ -172,6 +176,8 @@ def work_out(x: Any, y: Any, options: Options) -> Proposals:
         spec=spec,
         fitted=fitted,
         visible=visible,
+        numbers=numbers,
+        placed=placed,
         signed=signed,
         chosen=chosen,
         agreement=pool.agreement(),
@@ -184,10 +190,10 @@ def work_out(x: Any, y: Any, options: Options) -> Proposals:
 def _choose_encoding(
     rows: Rows, columns: tuple[Column, ...], y: Values, options: Options
 ) -> tuple[Specification, Encoding]:
-    """Return the first encoding that the method does not decline: as numbers, or as categories."""
+    """Return the first encoding that the method does not decline: as categories, or as numbers."""
     encodings = [Encoding(columns)]
     if encodings[0].categorical:
-        encodings.append(Encoding(columns, native=True))
+        encodings.insert(0, Encoding(columns, native=True))
     refusal: str | None = None
     for encoding in encodings:
         words = [f"method={options.method}", f"d={encoding.space.d}", f"n={len(y)}"]

@@ -2,8 +2,9 @@
 
 Round trip: visible designs encoded and decoded, are they still valid and do they keep their value?
 Alignment: does each code follow a single hidden coordinate, more than random axes would? Recovery:
-where the codes are the hidden coordinates, how close is the graph to the true one? Units: which
-hidden coordinates does each unit of a model look at? Sample: a few designs beside their codes.
+where the codes are the hidden coordinates, or the designs, how close is the graph to the true one?
+Units: which hidden coordinates does each unit of a model look at? Sample: a few designs beside
+their codes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -65,9 +66,11 @@ def _inspect_seed(
         "decoded_sample": _excerpt(insight.reconstructed),
         "values_sample": [_shorten(value) for value in y[:SHOWN]],
     }
-    if problem.hidden is None:
-        return report
     truth = None if problem.graphs is None else problem.graphs[seed]
+    if problem.hidden is None:
+        if truth is not None and torch.equal(insight.codes, problem.data.x[seed, : len(y)]):
+            report["graph_recovery"] = Recovery.of(insight.graph, truth).describe()
+        return report
     codes, hidden = insight.codes.numpy(), problem.hidden[seed, : len(y)].numpy()
     correlations = correlate(codes, hidden)
     report |= describe_alignment(correlations)

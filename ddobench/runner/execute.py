@@ -236,9 +236,8 @@ def run_seeds(
         "seeds_per_job": spec.seeds_per_job,
         "batch": len(seeds),
     }
-    privileges = method.privileges(problem.data.space)
-    base = {**base, "privileges": ",".join(sorted(privileges))}
-    data = problem.visible_to(privileges)
+    data = problem.visible_to(method.privileges(problem.data.space))
+    base = {**base, "privileges": ",".join(sorted(data.privileged.told))}
     refusal = method.declines(data)
     if refusal is not None:
         return [

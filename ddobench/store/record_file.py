@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from ddobench.store import checksums
 from ddobench.store.records import Record
@@ -26,7 +27,28 @@ DECLARED_NAMES = 2  # the first schema whose digests name classes as they are na
 _CHECKSUMS = 3  # the first schema with checksums
 _KEY = b"ddobench"
 ITERATION = "iteration"  # the column that numbers the rows
-DETAILS = ("values", "predictions", "designs", "diagnostics")
+ARRAYS = ("values", "predictions", "designs")
+DETAILS = (*ARRAYS, "diagnostics")
+_META = {"schema", "row", "config", "provenance", "shape"}
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A run as it is stored, to be stored in another form without loss."""
+
+    meta: dict[str, Any]
+    curves: dict[str, NDArray[Any]]  # each (T,), of 64 bits a number
+    arrays: dict[str, NDArray[np.float32]]  # values, predictions (T, K), designs (K, d)
+    told: str | None  # the diagnostics as JSON
+
+    def same(self, other: "Stored") -> bool:
+        """Tell whether two hold the same, bit for bit."""
+        texts = [json.dumps([one.meta, one.told]) for one in (self, other)]
+        return texts[0] == texts[1] and all(
+            [(name, a.dtype, a.shape, a.tobytes()) for name, a in mine.items()]
+            == [(name, a.dtype, a.shape, a.tobytes()) for name, a in its.items()]
+            for mine, its in ((self.curves, other.curves), (self.arrays, other.arrays))
+        )
 
 
 @dataclass(frozen=True)
@@ -78,6 +100,29 @@ class RecordFile:
             predictions=_matrix(detail.get("predictions"), shape.get("predictions")),
             designs=_matrix(detail.get("designs"), shape.get("designs")),
             diagnostics=parse_json(detail["diagnostics"][-1].as_py()) if detail else {},
+        )
+
+    def read_stored(self) -> Stored:
+        """Return everything as it is stored; raise if it has parts that no pack can hold."""
+        self.check()
+        if {*self.meta} != _META:
+            raise ValueError(f"its metadata must be {', '.join(sorted(_META))}")
+        curves, table = self.read_curves(), self._read(None)
+        if [table.schema.field(name) for name in curves.column_names] != [*curves.schema]:
+            raise ValueError("its curves must be numbers of 64 bits")
+        shape = self.meta["shape"]
+        arrays = {
+            name: _matrix(table[name], shape.get(name))
+            for name in ARRAYS if name in table.column_names
+        }  # fmt: skip
+        if any(array is None or array.dtype != np.float32 for array in arrays.values()):
+            raise ValueError("its designs and their values must be numbers of 32 bits")
+        told = table["diagnostics"][-1].as_py() if "diagnostics" in table.column_names else None
+        return Stored(
+            meta=self.meta,
+            curves={name: _plain_numbers(curves[name]) for name in curves.column_names},
+            arrays=arrays,
+            told=told,
         )
 
     def _check_head(self) -> None:
@@ -164,6 +209,13 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "tolist"):
         return value.tolist()
     return str(value)
+
+
+def _plain_numbers(column: Any) -> NDArray[Any]:
+    if column.null_count:
+        raise ValueError("its curves must have no gaps")
+    numbers: NDArray[Any] = column.to_numpy()
+    return numbers
 
 
 def _lists(matrix: np.ndarray[Any, np.dtype[np.float32]]) -> Any:

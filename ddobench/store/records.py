@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Status = Literal["ok", "declined", "failed"]
+SAMPLES = ("designs_sample", "codes_sample", "decoded_sample", "values_sample")  # in diagnostics
+LEFT_OUT = "left_out"  # where a published record, or its diagnostics, say what they had
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,7 @@ class Record:
     predictions: NDArray[np.float32] | None = None  # (T, K) raw
     designs: NDArray[np.float32] | None = None  # (K, d) of the last iteration
     diagnostics: dict[str, Any] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()  # parts that were dropped when it was published
 
 
 @dataclass(frozen=True)

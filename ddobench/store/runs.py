@@ -1,5 +1,9 @@
 """The results folder: one Parquet file per run, see `record_file`; no other module writes them.
 
+Finished runs may be folded into packs, see `compaction`: a run is then read from the pack in its
+folder, and is still named by the file that it was. A file beside a pack counts before it. Whoever
+lists files lists packs last: what vanished from the list of files meanwhile is in one of these.
+
 A failed run leaves `seed-N.error.json` instead, and counts as missing; so does a damaged file. A
 `.portrait.json` shows what a task looks like.
 """
@@ -12,6 +16,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -24,6 +29,7 @@ from ddobench.progress import track
 from ddobench.scores import curve_names, stored_names
 from ddobench.store.atomic import check_room, remove_leftovers, write_whole
 from ddobench.store.cache import ArrayCache
+from ddobench.store.pack_file import SEEDS, Pack, Words, open_pack, stack_curves
 from ddobench.store.record_file import (
     DECLARED_NAMES,
     DETAILS,
@@ -49,10 +55,11 @@ log = logging.getLogger(__name__)
 
 _CACHE = ".cache"
 _RESULT = ".parquet"
+_PACK = ".runs"
 _ERROR = ".error.json"
 _PORTRAIT = ".portrait.json"
+_NAMED = (*IDENTITY, "digest")  # what a row of curves says of its run
 Result = TypeVar("Result")
-Parts = TypeVar("Parts", bound=tuple[Any, ...])
 
 
 @dataclass(frozen=True)
@@ -75,20 +82,25 @@ class Place:
 
     def file(self, seed: int) -> Path:
         """Return the file of one run."""
-        return self.folder / f"seed-{seed:05d}{_RESULT}"
+        return self.folder / file_name(seed)
+
+    def pack(self, seed: int) -> Path:
+        """Return the pack that holds a run once it is folded."""
+        return self.folder / _pack_name(seed)
 
     def error(self, seed: int) -> Path:
         """Return the file that a failed run leaves."""
         return self.folder / f"seed-{seed:05d}{_ERROR}"
 
     def seeds(self) -> list[int]:
-        """Return the seeds that have a file, sound or not."""
+        """Return the seeds that have a file or are in a pack, sound or not."""
         try:
-            names = [entry.name for entry in os.scandir(self.folder)]
+            alone = [seed_of(entry.name) for entry in os.scandir(self.folder)]
+            packs = [Path(entry) for entry in os.scandir(self.folder) if entry.name.endswith(_PACK)]
         except OSError:  # there is none, or `Store.missing` says what is wrong with it
             return []
-        found = (re.fullmatch(rf"seed-(\d+){re.escape(_RESULT)}", name) for name in names)
-        return [int(match[1]) for match in found if match]
+        found = {seed for seed in alone if seed is not None}
+        return sorted(found.union(*(guarded(path, _list_packed) or [] for path in packs)))
 
 
 class Store:
@@ -101,6 +113,12 @@ class Store:
     def place(self, task: str, method: str, d: int, n: int, digest: str) -> Place:
         """Return the place of a specification."""
         return Place(self.folder / f"{task}-{method}-d{d}-n{n}-{digest}", digest)
+
+    def places(self) -> list[Place]:
+        """Return all places that hold finished runs, wherever they are in the folder."""
+        files = (*_files(self.folder, _RESULT), *_files(self.folder, _PACK))
+        folders = dict.fromkeys(path.parent for path in files)
+        return [Place(folder, folder.name.rpartition("-")[2]) for folder in folders]
 
     def missing(self, place: Place, seeds: Sequence[int]) -> list[int]:
         """Return the seeds without a sound file; an unsound one is named in a warning.
@@ -118,15 +136,25 @@ class Store:
                 f"({error.strerror})"
             ) from None
         remove_leftovers(place.folder, present)
-        verified = Verified(self.folder / _CACHE / "verified" / f"{place.folder.name}.json")
+        verified = Verified(self._verified(place))
         missing = [
             seed
             for seed in seeds
             if (entry := present.get(place.file(seed).name)) is None
             or not self._stored(entry, verified)
         ]
+        packed: set[int] = set()
+        for path in sorted({place.pack(seed) for seed in missing}):
+            packed |= guarded(path, partial(self._find_packed, missing, verified)) or set()
         verified.save()
-        return missing
+        return [seed for seed in missing if seed not in packed]
+
+    def forget_verified(self, place: Place) -> None:
+        """Forget which files of a place were found whole, as they are gone."""
+        self._verified(place).unlink(missing_ok=True)
+
+    def _verified(self, place: Place) -> Path:
+        return self.folder / _CACHE / "verified" / f"{place.folder.name}.json"
 
     def check_room(self, place: Place) -> None:
         """Raise unless runs can be stored now; what killed writers left makes room first."""
@@ -146,10 +174,12 @@ class Store:
             files = sorted(folder.glob(f"seed-*{_RESULT}")) if folder != place.folder else []
             if (
                 files
-                and (meta := _guarded(files[0], _read_metadata))
+                and (meta := guarded(files[0], _read_metadata))
                 and (meta["schema"] < DECLARED_NAMES)
             ):
                 count += len(files)
+            packs = folder.glob(f"*{_PACK}") if folder != place.folder else ()
+            count += sum(guarded(path, _count_retired) or 0 for path in packs)
         return count
 
     def write(self, place: Place, record: Record) -> Path:
@@ -191,7 +221,7 @@ class Store:
         if verified.knows(entry.name, found):
             return True
         path = Path(entry.path)
-        condition = _guarded(path, _examine)
+        condition = guarded(path, _examine)
         if condition == "whole":
             verified.add(entry.name, found)
         elif condition == "unchecked" and not self._said:
@@ -202,6 +232,42 @@ class Store:
             )  # fmt: skip
         return condition is not None
 
+    def _find_packed(self, seeds: Sequence[int], verified: Verified, path: Path) -> set[int]:
+        """Return which of the seeds a pack holds whole; the others that it has are named."""
+        with open_pack(path) as pack:
+            found = os.fstat(pack.handle)
+            wanted = {seed for seed in seeds if seed in pack.contents.entries}
+            if verified.knows(path.name, found):
+                return wanted
+            whole = {seed for seed in wanted if _attempt(
+                path.with_name(file_name(seed)), partial(_examine_packed, pack, path, seed)
+            )}  # fmt: skip
+            if not pack.contents.pristine:
+                log.warning("%s is damaged where its runs are not; they are read, and "
+                            "python -m ddobench.compact writes it anew", path)  # fmt: skip
+            elif whole == wanted and _are_whole(pack, {*pack.seeds} - wanted):
+                verified.add(path.name, found)
+            return whole
+
+
+def file_name(seed: int) -> str:
+    """Return the name of the file of a run in its folder."""
+    return f"seed-{seed:05d}{_RESULT}"
+
+
+def seed_of(name: str) -> int | None:
+    """Return the seed of the run that a file is named after, if it is."""
+    match = re.fullmatch(rf"seed-(\d+){re.escape(_RESULT)}", name)
+    return int(match[1]) if match else None
+
+
+def _pack_name(seed: int) -> str:
+    return f"seeds-{seed // SEEDS * SEEDS:05d}{_PACK}"
+
+
+def _relative(path: Path, root: Path) -> str:
+    return str(path.relative_to(root))
+
 
 def reserved_columns() -> frozenset[str]:
     """Name the columns of runs and of their curves that have a meaning already."""
@@ -209,45 +275,49 @@ def reserved_columns() -> frozenset[str]:
 
 
 def read_record(path: str | Path) -> Record:
-    """Return one stored run with all its parts."""
-    with open_record(Path(path)) as file:
+    """Return one stored run with all its parts, from the pack beside it if it is in one."""
+    path = Path(path)
+    seed = seed_of(path.name)
+    if seed is not None and not path.exists() and path.with_name(_pack_name(seed)).exists():
+        with open_pack(path.with_name(_pack_name(seed))) as pack:
+            if seed in pack.contents.entries:
+                return pack.read_record(seed)
+    with open_record(path) as file:
         return file.read_record()
 
 
 def read_diagnostics(path: str | Path) -> dict[str, Any]:
     """Return only what a method and the harness had to tell of one stored run, {} if it is gone."""
-    return _guarded(Path(path), _read_diagnostics) or {}
+    path = Path(path)
+    return guarded(path, _read_diagnostics) or _attempt(path, partial(_read_told, path)) or {}
 
 
 def survey(folder: str | Path) -> Survey:
     """Read everything but the designs and their values; unreadable files are named in a warning."""
     root = Path(folder)
     left_out: dict[Path, str] = {}
-    files = track(_files(root, _RESULT), "reading runs")
-    found = [
-        (str(path.relative_to(root)), *parts)
-        for path, parts in _read_runs(files, _read_parts, left_out)
-    ]
+    batches = list(_read_runs(root, True, left_out))
+    found = {_relative(path, root): meta for batch in batches for path, meta in batch.metas.items()}
+    metas = dict(sorted(found.items()))
     return Survey(
-        runs=_runs_frame(root, {path: meta["row"] for path, meta, _ in found}, left_out),
-        curves=_curves_frame([(meta["row"], table) for _, meta, table in found if len(table)]),
-        configs={meta["row"]["digest"]: meta["config"] for _, meta, _ in found},
-        provenance={path: meta["provenance"] for path, meta, _ in found},
-        left_out={printable(str(path.relative_to(root))): left_out[path] for path in left_out},
+        runs=_runs_frame(root, {path: meta["row"] for path, meta in metas.items()}, left_out),
+        curves=_curves_frame(batches),
+        configs={meta["row"]["digest"]: meta["config"] for meta in metas.values()},
+        provenance={path: meta["provenance"] for path, meta in metas.items()},
+        left_out={printable(_relative(path, root)): left_out[path] for path in left_out},
     )
 
 
 def load(folder: str | Path) -> pd.DataFrame:
     """Return one row per run, failed ones included; unreadable files are named in a warning."""
     root = Path(folder)
-    found = _read_runs(_files(root, _RESULT), lambda path: (_read_metadata(path),))
-    return _runs_frame(root, {str(path.relative_to(root)): meta["row"] for path, (meta,) in found})
+    found = (item for batch in _read_runs(root, False) for item in batch.metas.items())
+    return _runs_frame(root, {_relative(path, root): meta["row"] for path, meta in found})
 
 
 def load_curves(folder: str | Path) -> pd.DataFrame:
     """Return one row per run and recorded iteration."""
-    found = _read_runs(_files(Path(folder), _RESULT), _read_parts)
-    return _curves_frame([(meta["row"], table) for _, (meta, table) in found if len(table)])
+    return _curves_frame(list(_read_runs(Path(folder), True)))
 
 
 def _runs_frame(
@@ -266,18 +336,24 @@ def _runs_frame(
     return _with_columns(frame, stored_names()).sort_values(list(IDENTITY), ignore_index=True)
 
 
-def _curves_frame(found: Sequence[tuple[dict[str, Any], pa.Table]]) -> pd.DataFrame:
-    """Stack the curves of runs, each named by its row."""
-    if not found:
+def _curves_frame(batches: Sequence["_Batch"]) -> pd.DataFrame:
+    """Stack the curves of runs, each named by its row, in the order of these names."""
+    drawn = [(batch.metas, batch.curves) for batch in batches if batch.curves]
+    if not drawn:
         empty = pd.DataFrame(columns=[*IDENTITY, "digest", ITERATION])
         return _with_columns(empty, curve_names())
-    rows, tables = zip(*found, strict=True)
-    frame = pa.concat_tables(tables, promote_options="permissive").to_pandas()
-    frame = _with_columns(frame, curve_names())
-    lengths = [len(table) for table in tables]
-    for name in (*IDENTITY, "digest"):
-        frame[name] = np.repeat([row[name] for row in rows], lengths)
-    return frame.sort_values([*IDENTITY, "digest", ITERATION], ignore_index=True)
+    table = pa.concat_tables([curves for _, curves in drawn], promote_options="permissive")
+    rows = [meta["row"] for metas, _ in drawn for meta in metas.values()]
+    each = [len(curves) // len(metas) for metas, curves in drawn]
+    lengths = np.repeat(each, [len(metas) for metas, _ in drawn])
+    begins = np.cumsum(lengths) - lengths
+    order = sorted(range(len(rows)), key=lambda i: [rows[i][name] for name in _NAMED])
+    picked = np.concatenate([np.arange(begins[i], begins[i] + lengths[i]) for i in order])
+    frame = _with_columns(table.to_pandas().take(picked).reset_index(drop=True), curve_names())
+    repeated = np.repeat(np.arange(len(rows)), lengths[order])
+    for name in _NAMED:
+        frame[name] = pd.Series([rows[i][name] for i in order]).array.take(repeated)
+    return frame
 
 
 def _with_columns(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
@@ -288,6 +364,15 @@ def _with_columns(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
 def load_portraits(folder: str | Path) -> list[Portrait]:
     """Return the portraits of all tasks that have runs in a folder."""
     return [found for _, found in _read_all(_files(Path(folder), _PORTRAIT), _read_portrait)]
+
+
+def copy_papers(source: Path, target: Path) -> None:
+    """Copy what is beside finished runs: portraits, and which runs failed, without tracebacks."""
+    for path, portrait in _read_all(_files(source, _PORTRAIT), _read_portrait):
+        Store(target).write_portrait(target / path.relative_to(source), portrait)
+    for path, row in _read_all(_files(source, _ERROR), _read_failure):
+        folder = target / path.parent.relative_to(source)
+        Store(target).write_failure(Place(folder, row["digest"]), row, "")
 
 
 def _files(root: Path, ending: str) -> list[Path]:
@@ -301,20 +386,76 @@ def _files(root: Path, ending: str) -> list[Path]:
     return sorted(found, key=lambda path: (len(path.parts), path))
 
 
+@dataclass(frozen=True)
+class _Batch:
+    """Runs that were read together."""
+
+    metas: dict[Path, dict[str, Any]]  # by path
+    curves: pa.Table | None = None  # of one run after the other, each as long
+
+
 def _read_runs(
-    paths: Iterable[Path],
-    read: Callable[[Path], Parts],
-    left_out: dict[Path, str] | None = None,
-) -> Iterator[tuple[Path, Parts]]:
-    """Read finished runs, each once, the metadata first: of copies the first counts."""
+    root: Path, with_curves: bool, left_out: dict[Path, str] | None = None
+) -> Iterator[_Batch]:
+    """Read finished runs, each once: of copies the first counts."""
     seen: dict[tuple[str, int], Path] = {}
-    for path, parts in _read_all(paths, read, left_out):
-        row = parts[0]["row"]
-        first = seen.setdefault((row["digest"], row["seed"]), path)
-        if first == path:
-            yield path, parts
-        else:
-            _leave_out(path, f"it holds the same run as {first}", left_out)
+    read = _read_parts if with_curves else lambda path: (_read_metadata(path), None)
+    for path in track(_files(root, _RESULT), "reading runs"):
+        found = guarded(path, read, left_out)
+        if found is not None and _is_first(path, found[0]["row"], seen, left_out):
+            yield _Batch({path: found[0]}, found[1])
+    for path in track(_files(root, _PACK), "reading packs of runs"):
+        yield from guarded(
+            path, lambda path: _read_pack(path, with_curves, seen, left_out), left_out
+        ) or ()  # fmt: skip
+
+
+def _read_pack(
+    path: Path,
+    with_curves: bool,
+    seen: dict[tuple[str, int], Path],
+    left_out: dict[Path, str] | None,
+) -> list[_Batch]:
+    """Read the runs of a pack, without those that cannot be read."""
+    with open_pack(path) as pack:
+        pack.read_ahead("row", *(["curves"] if with_curves else []))
+        metas: dict[int, dict[str, Any]] = {}
+        words: dict[int, Words] = {}
+        for seed in pack.seeds:
+            file = path.with_name(file_name(seed))
+            parts = _attempt(file, partial(_read_packed, pack, file, seed, with_curves), left_out)
+            if parts is not None and _is_first(file, parts[0]["row"], seen, left_out):
+                metas[seed], words[seed] = parts
+        stacks = [*stack_curves(pack, words)]
+    drawn = {seed for seeds, _ in stacks for seed in seeds}
+    groups = [*stacks, ([seed for seed in metas if seed not in drawn], None)]
+    return [
+        _Batch({path.with_name(file_name(seed)): metas[seed] for seed in seeds}, table)
+        for seeds, table in groups
+    ]
+
+
+def _read_packed(
+    pack: Pack, file: Path, seed: int, with_curves: bool
+) -> tuple[dict[str, Any], Words]:
+    meta = pack.read_metadata(seed)
+    _check_row(file, meta["row"], _RESULT)
+    return meta, pack.read_words(seed) if with_curves else np.zeros((0, 0), np.uint64)
+
+
+def _is_first(
+    path: Path,
+    row: dict[str, Any],
+    seen: dict[tuple[str, int], Path],
+    left_out: dict[Path, str] | None,
+) -> bool:
+    """Tell whether a run was not read before; a copy is named unless it is its own in a pack."""
+    first = seen.setdefault((row["digest"], row["seed"]), path)
+    if first is path:
+        return True
+    if first != path:
+        _leave_out(path, f"it holds the same run as {first}", left_out)
+    return False
 
 
 def _read_all(
@@ -324,18 +465,29 @@ def _read_all(
 ) -> Iterator[tuple[Path, Result]]:
     """Read files in order, without those that cannot be read. Threads only slow small files."""
     for path in paths:
-        found = _guarded(path, read, left_out)
+        found = guarded(path, read, left_out)
         if found is not None:
             yield path, found
 
 
-def _guarded(
+def guarded(
     path: Path, read: Callable[[Path], Result], left_out: dict[Path, str] | None = None
 ) -> Result | None:
     """Read a file, or name it in a warning and return None; nothing is wrong if it went away."""
-    try:
+
+    def read_regular() -> Result:
         check_regular(path)
         return read(path)
+
+    return _attempt(path, read_regular, left_out)
+
+
+def _attempt(
+    path: Path, read: Callable[[], Result], left_out: dict[Path, str] | None = None
+) -> Result | None:
+    """Read what a path names, or name it in a warning and return None."""
+    try:
+        return read()
     except FileNotFoundError:  # a sweep that goes on removes the traces of a failed run
         return None
     except Exception as error:  # a file from a stranger may break a reader in any way
@@ -353,15 +505,39 @@ def _leave_out(path: Path, reason: str, left_out: dict[Path, str] | None) -> Non
 def _examine(path: Path) -> Literal["whole", "unchecked", "newer"]:
     """Read all of a file and say what it is, or raise if it is no sound run."""
     try:
-        with _open(path) as file:
+        with open_run(path) as file:
             file.check()
             return "unchecked" if file.sums is None else "whole"
     except NewerSchemaError as error:
-        log.warning(
-            "%s was %s; it is left as it is and counts as stored: update ddobench, or choose "
-            "another results_dir", path, error,
-        )  # fmt: skip
-        return "newer"
+        return _say_newer(path, error)
+
+
+def _examine_packed(pack: Pack, path: Path, seed: int) -> Literal["whole", "newer"]:
+    """Read all of a run in a pack and say what it is, or raise if it is no sound run."""
+    file = path.with_name(file_name(seed))
+    try:
+        _check_row(file, pack.read_metadata(seed)["row"], _RESULT)
+        pack.check(seed)
+        return "whole"
+    except NewerSchemaError as error:
+        return _say_newer(file, error)
+
+
+def _say_newer(path: Path, error: NewerSchemaError) -> Literal["newer"]:
+    log.warning(
+        "%s was %s; it is left as it is and counts as stored: update ddobench, or choose "
+        "another results_dir", path, error,
+    )  # fmt: skip
+    return "newer"
+
+
+def _are_whole(pack: Pack, seeds: Iterable[int]) -> bool:
+    try:
+        for seed in seeds:
+            pack.check(seed)
+    except Exception:  # whoever wants these runs is told the reason
+        return False
+    return True
 
 
 def _is_newer(path: Path) -> bool:
@@ -383,7 +559,7 @@ def _check_row(path: Path, row: dict[str, Any], ending: str) -> None:
 
 
 @contextlib.contextmanager
-def _open(path: Path) -> Iterator[RecordFile]:
+def open_run(path: Path) -> Iterator[RecordFile]:
     """Open a run that is complete and stored under its own name."""
     with open_record(path) as file:
         _check_row(path, file.meta["row"], _RESULT)
@@ -391,19 +567,39 @@ def _open(path: Path) -> Iterator[RecordFile]:
 
 
 def _read_metadata(path: Path) -> dict[str, Any]:
-    with _open(path) as file:
+    with open_run(path) as file:
         return file.meta
 
 
 def _read_parts(path: Path) -> tuple[dict[str, Any], pa.Table]:
     """Return the metadata of a run and its curves."""
-    with _open(path) as file:
+    with open_run(path) as file:
         return file.meta, file.read_curves()
 
 
 def _read_diagnostics(path: Path) -> dict[str, Any]:
-    with _open(path) as file:
+    with open_run(path) as file:
         return file.read_diagnostics()
+
+
+def _read_told(path: Path) -> dict[str, Any]:
+    """Return what a run in a pack has to tell, nothing if it is in none."""
+    seed = seed_of(path.name)
+    if seed is None:
+        return {}
+    with open_pack(path.with_name(_pack_name(seed))) as pack:
+        return pack.read_diagnostics(seed) if seed in pack.contents.entries else {}
+
+
+def _list_packed(path: Path) -> list[int]:
+    with open_pack(path) as pack:
+        return pack.seeds
+
+
+def _count_retired(path: Path) -> int:
+    with open_pack(path) as pack:
+        schemas = [entry.layout["schema"] for entry in pack.contents.entries.values()]
+    return sum(schema < DECLARED_NAMES for schema in schemas)
 
 
 def _read_failure(path: Path) -> dict[str, Any]:

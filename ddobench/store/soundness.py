@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from ddobench.scores import stored_names
 from ddobench.store.records import Portrait, Status
@@ -174,11 +175,15 @@ def check_curves(table: pa.Table) -> pa.Table:
         if field.type not in (pa.int64(), pa.float64()):
             table = table.set_column(place, field.name, table[field.name].cast(pa.float64()))
     if len(table):
-        steps = table["iteration"].to_numpy()
-        within = (steps >= 0).all() and (steps <= _LAST_ITERATION).all() and (steps % 1 == 0).all()
-        if not within or not (steps[1:] > steps[:-1]).all():
-            raise ValueError("its iterations must be whole numbers that increase")
+        check_iterations(table["iteration"].to_numpy())
     return table
+
+
+def check_iterations(steps: NDArray[Any]) -> None:
+    """Raise unless the iterations of a run are whole and increase."""
+    within = (steps >= 0).all() and (steps <= _LAST_ITERATION).all() and (steps % 1 == 0).all()
+    if not within or not (steps[1:] > steps[:-1]).all():
+        raise ValueError("its iterations must be whole numbers that increase")
 
 
 def check_portrait(found: Any) -> None:

@@ -30,12 +30,12 @@ class Verified:
 
     def knows(self, name: str, stat: os.stat_result) -> bool:
         """Tell whether a file has not changed since it was found whole."""
-        return self._known.get(name) == _stamp(stat)
+        return self._known.get(name) == stamp_of(stat)
 
     def add(self, name: str, stat: os.stat_result) -> None:
         """Remember a file, looked at before it was found whole."""
-        if time.time_ns() - max(stat.st_mtime_ns, stat.st_ctime_ns) > SETTLED_NS:
-            self._known[name] = _stamp(stat)
+        if is_settled(stat):
+            self._known[name] = stamp_of(stat)
             self._learnt = True
 
     def save(self) -> None:
@@ -47,7 +47,13 @@ class Verified:
                 log.debug("what was verified is not remembered: %s", error)
 
 
-def _stamp(stat: os.stat_result) -> Stamp:
+def is_settled(stat: os.stat_result) -> bool:
+    """Tell whether a file would show by its times if it changed from now on."""
+    return time.time_ns() - max(stat.st_mtime_ns, stat.st_ctime_ns) > SETTLED_NS
+
+
+def stamp_of(stat: os.stat_result) -> Stamp:
+    """Return what changes with every change of a file."""
     return [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
 
 

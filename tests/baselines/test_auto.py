@@ -144,3 +144,24 @@ def test_what_cannot_be_is_refused() -> None:
         Auto(candidates={})
     with pytest.raises(UsageError, match=r"method\.percentile must be between 0 and 100"):
         Auto(candidates={"first": Believer(column=0)}, percentile=100.0)
+
+
+def test_categories_have_two_candidates_more() -> None:
+    rng = Streams(SEEDS, "test/categories")
+    x = rng.integers(4, 600, 5).to(torch.float64)
+    cells = rng.child("cells").normal(2, 16, dtype=torch.float64)  # of the pairs (0, 1) and (2, 3)
+    places = (4 * x[..., 0::2][..., :2] + x[..., 1::2]).long()  # (S, N, 2)
+    y = sum(cells[:, pair].gather(1, places[..., pair]) for pair in range(2))
+    assert isinstance(y, Tensor)
+    data = Dataset(x=x, y=y, space=Space(5, (4,) * 5))
+    auto = fit(data, first=Believer(column=4))
+    told = auto.diagnostics()
+    assert [one["candidate"] for one in told[0]["candidates"]] == ["first", "linear", "pairs"]
+    assert {one["chosen"] for one in told} == {"pairs"}
+    *_, last = auto.propose(x[:, :4], Streams(SEEDS, "method/propose"))
+    assert last.predicted is not None
+    torch.testing.assert_close(
+        last.predicted[:, 0], cells.amax(dim=2).sum(dim=1), atol=0.1, rtol=0.0
+    )
+    continuous = fit(make_data([0, 1, 0])).diagnostics()
+    assert [one["candidate"] for one in continuous[0]["candidates"]] == ["first", "second"]

@@ -1,15 +1,19 @@
 """Promises of the discrete functional graphical model."""
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from ddobench.baselines.fgm_discrete import DiscreteFGM, configuration, fit_clique_tables
+from ddobench.baselines.fgm_discrete import DiscreteFGM, cover
+from ddobench.baselines.table_sums import fit_tables
 from ddobench.contracts import Dataset, Privileged, Proposal, Space
 from ddobench.errors import UsageError
 from ddobench.graphs import Graph
+from ddobench.models.one_hot import configuration
+from ddobench.parts.pairs import Pairs
 from ddobench.rng import Streams
 from ddobench.tasks.quadratic import Quadratic
 
@@ -105,7 +109,7 @@ def test_the_tables_are_the_least_squares_fit_of_smallest_norm(ridge: float) -> 
     data, graph = random_data(0)
     x, y = data.x[0].numpy(), data.y[0].numpy()
     assert data.space.sizes is not None
-    tables = fit_clique_tables(x, y, graph.cliques, data.space.sizes, ridge)
+    tables = fit_tables(x, y, graph.cliques, data.space.sizes, ridge)
     assert [table.values.shape for table in tables] == [(1, 2, 3, 4), (1, 4, 2), (1, 3)]
     one_hot = np.concatenate(
         [
@@ -145,15 +149,97 @@ def test_seeds_with_different_graphs_are_fitted_apart() -> None:
     assert fits[1] > 0.1
 
 
-def test_it_asks_for_the_graph_and_declines_where_there_is_none() -> None:
+def test_it_asks_for_the_graph_unless_it_is_to_find_one() -> None:
     data, _ = random_data(0)
     method = DiscreteFGM()
     assert method.privileges(data.space) == frozenset({"graph"})
+    assert DiscreteFGM(graph=Pairs()).privileges(data.space) == frozenset()
     assert method.declines(data) is None
-    unknown = Dataset(data.x, data.y, data.space)
-    assert method.declines(unknown) == "fgm needs a known graph, and this task has none"
     continuous = Dataset(data.x, data.y, Space(5), data.privileged)
-    assert method.declines(continuous) == "fgm works on categorical designs only"
+    assert method.declines(continuous) == "these tables are for categorical designs only"
+
+
+def hidden_pairs(n: int = 1200) -> tuple[Dataset, Graph]:
+    """Draw tables of two seeds whose value is a sum over pairs and a triple, with some noise."""
+    sizes, graph = (4, 3, 4, 2, 4), Graph.from_cliques(5, [(0, 1), (2, 3, 4)])
+    rng = np.random.default_rng(0)
+    x = np.stack([rng.integers(0, size, (2, n)) for size in sizes], axis=-1).astype(float)
+    y = 0.1 * rng.normal(size=(2, n))
+    for clique in graph.cliques:
+        cells = rng.normal(size=[2, *(sizes[v] for v in clique)])
+        for seed in range(2):
+            y[seed] += cells[seed].ravel()[configuration(x[seed], clique, sizes)]
+    return Dataset(torch.from_numpy(x), torch.from_numpy(y), Space(5, sizes)), graph
+
+
+def discovering(data: Dataset, **settings: Any) -> tuple[DiscreteFGM, Proposal]:
+    method = DiscreteFGM(graph=Pairs(), **settings)
+    method.fit(data, Streams((0, 1), "method"))
+    (proposal,) = method.propose(data.x[:, :20], Streams((0, 1), "method/propose"))
+    return method, proposal
+
+
+def test_a_graph_that_is_not_told_is_discovered_and_told_of() -> None:
+    data, graph = hidden_pairs()
+    method, _ = discovering(data)
+    for report in method.diagnostics():
+        assert [tuple(edge) for edge in report["edges"]] == list(graph.edges)
+        assert report["held_out_r2"] > 0.9
+        assert (report["largest_clique"], report["found_by"]) == (3, "max-sum")
+    seen = method.insight(data.x[:, :7])
+    assert [one.graph for one in seen if one is not None] == [graph, graph]
+    untold = DiscreteFGM()
+    untold.fit(data, Streams((0, 1), "method"))
+    assert torch.equal(untold.predict(data.x), method.predict(data.x))
+
+
+def test_discovered_tables_propose_their_best_designs_each_once() -> None:
+    data, _ = hidden_pairs()
+    method, proposal = discovering(data)
+    assert data.space.sizes is not None
+    everything = torch.tensor(
+        list(itertools.product(*map(range, data.space.sizes))), dtype=torch.float64
+    )
+    values = method.predict(everything.expand(2, -1, -1)).sort(dim=1, descending=True).values
+    assert proposal.designs.shape == (2, 20, 5)
+    assert proposal.predicted is not None
+    torch.testing.assert_close(proposal.predicted, values[:, :20])
+    torch.testing.assert_close(method.predict(proposal.designs), proposal.predicted)
+    assert len(torch.unique(proposal.designs[0], dim=0)) == 20
+    assert discovering(data, designs=3)[1].designs.shape == (2, 3, 5)
+
+
+def test_a_ridge_that_is_given_is_taken() -> None:
+    data, _ = hidden_pairs()
+    assert {one["ridge"] for one in discovering(data, ridge=7.0)[0].diagnostics()} == {7.0}
+
+
+def test_a_dense_graph_is_climbed_and_the_record_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    data, _ = hidden_pairs()
+    exact = discovering(data)[1].predicted
+    monkeypatch.setattr("ddobench.baselines.table_sums.MOST_CELLS", 10)
+    method, proposal = discovering(data)
+    assert [one["found_by"] for one in method.diagnostics()] == ["single changes"] * 2
+    assert proposal.designs.shape == (2, 20, 5)
+    assert exact is not None
+    assert proposal.predicted is not None
+    assert (proposal.predicted[:, 0] <= exact[:, 0] + 1e-9).all()
+    assert (proposal.predicted[:, 0] >= method.predict(data.x[:, :20]).amax(dim=1)).all()
+    monkeypatch.setattr("ddobench.baselines.fgm_discrete.LARGEST_TABLE", 10)
+    told, _ = random_data(0)
+    method = DiscreteFGM()
+    assert propose(method, told, (0,)).designs.shape == (1, 1, 5)
+    assert method.diagnostics() == [{"found_by": "single changes"}]
+
+
+def test_cliques_are_cut_to_what_the_rows_can_fill() -> None:
+    graph = Graph.from_cliques(5, [(0, 1, 2, 3), (4,)])
+    sizes = (2, 2, 2, 2, 2)
+    assert cover(graph, sizes, 20) == [(0, 1, 2, 3), (4,)]
+    assert cover(graph, sizes, 1) == [*itertools.combinations(range(4), 2), (4,)]
+    everything = Graph.from_cliques(5, [range(5)])
+    for most, size in ((1100, 5), (700, 3), (600, 2)):
+        assert cover(everything, (4,) * 5, most) == [*itertools.combinations(range(5), size)]
 
 
 def test_a_negative_ridge_is_refused() -> None:

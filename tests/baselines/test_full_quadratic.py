@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from ddobench.baselines.full_quadratic import FullQuadratic, Quadric, Values, climb, fit_quadric
+from ddobench.baselines.full_quadratic import FullQuadratic, Quadric, Values, fit_quadric
 from ddobench.contracts import Dataset, Space
 from ddobench.errors import UsageError
 from ddobench.rng import Streams
@@ -57,7 +57,7 @@ def test_a_ridge_shrinks_the_coefficients() -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_a_climb_ends_where_no_flip_helps_and_never_lower_than_it_began(seed: int) -> None:
     model = random_quadric(seed)
-    ends = climb(model, EVERYTHING)
+    ends = model.climb(EVERYTHING)
     assert (model(ends) >= model(EVERYTHING) - 1e-9).all()
     for bit in range(D):
         flipped = ends.copy()
@@ -68,13 +68,13 @@ def test_a_climb_ends_where_no_flip_helps_and_never_lower_than_it_began(seed: in
 @pytest.mark.parametrize("seed", range(5))
 def test_climbs_from_everywhere_find_the_best_of_all_designs(seed: int) -> None:
     model = random_quadric(seed)
-    assert model(climb(model, EVERYTHING)).max() == pytest.approx(model(EVERYTHING).max())
+    assert model(model.climb(EVERYTHING)).max() == pytest.approx(model(EVERYTHING).max())
 
 
 def test_a_climb_takes_the_steepest_flip_and_leaves_the_starts_alone() -> None:
     model = Quadric(0.0, np.array([1.0, 2.0]), np.array([[0.0, -3.0], [-3.0, 0.0]]))
     starts = np.zeros((1, 2))
-    assert climb(model, starts).tolist() == [[0.0, 1.0]]
+    assert model.climb(starts).tolist() == [[0.0, 1.0]]
     assert starts.tolist() == [[0.0, 0.0]]
 
 
@@ -90,12 +90,35 @@ def test_with_enough_rows_the_toy_is_solved(signs: str) -> None:
     assert torch.allclose(method.predict(problem.data.x), problem.data.y)
 
 
-def test_it_takes_bits_and_declines_everything_else() -> None:
+def test_pairs_of_more_than_two_categories_are_fitted_by_tables() -> None:
+    sizes = (3, 4, 2)
+    everything = torch.tensor(list(itertools.product(*map(range, sizes))), dtype=torch.float64)
+    rng = np.random.default_rng(0)
+    tables = {pair: rng.normal(size=[sizes[v] for v in pair]) for pair in [(0, 1), (1, 2)]}
+    y = sum(torch.from_numpy(table[tuple(everything[:, pair].long().T.numpy())])
+            for pair, table in tables.items())  # fmt: skip
+    assert isinstance(y, torch.Tensor)
+    data = Dataset(everything[None], y[None], Space(3, sizes))
+    method = FullQuadratic()
+    assert method.declines(data) is None
+    method.fit(data, Streams((0,), "method"))
+    assert torch.allclose(method.predict(data.x), data.y)
+    (proposal,) = method.propose(data.x, Streams((0,), "method/propose"))
+    assert torch.equal(proposal.designs[0, 0], everything[y.argmax()])
+
+
+def test_it_takes_categories_and_declines_everything_else() -> None:
     x, y = torch.zeros(1, 4, 2), torch.zeros(1, 4)
     method = FullQuadratic()
-    assert method.declines(Dataset(x, y, Space(2, (2, 2)))) is None
-    for space in (Space(2, (2, 3)), Space(2)):
-        assert method.declines(Dataset(x, y, space)) == "full_quadratic works on bits only"
+    for space in (Space(2, (2, 2)), Space(2, (2, 3))):
+        assert method.declines(Dataset(x, y, space)) is None
+    reason = "full_quadratic works on pairs of categories only"
+    assert method.declines(Dataset(x, y, Space(2))) == reason
+    many = Dataset(torch.zeros(1, 4, 20), y, Space(20, (20,) * 20))
+    assert method.declines(many) == (
+        "full_quadratic has 76,000 cells in the tables of all pairs here, and more than 5,000 "
+        "cannot be solved for; use method=quadratic_ridge"
+    )
     assert method.privileges(Space(2)) == frozenset()
 
 

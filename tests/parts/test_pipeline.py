@@ -24,9 +24,9 @@ from ddobench.store.runs import Store, read_record
 SMALL = ("task=chain", "d=7", "n=60", "budget=tiny", "device=cpu")
 NARROW = "surrogate.width=16"
 OPTIONS = {
-    group: [entry.name for entry in registry.entries(group)]
+    group: [entry.name for entry in registry.entries(group) if entry.name != "pairs"]
     for group in ("latent", "axes", "graph")
-}
+}  # the test for pairs is of categories, and declines codes
 USUAL = {"latent": "identity", "axes": "identity", "graph": "stein"}
 COMBINATIONS = [  # every two options meet
     chosen
@@ -261,7 +261,10 @@ def test_it_asks_for_what_its_stages_need_and_declines_where_there_is_none() -> 
     assert built("graph='true'", "latent=scores", "latent.dim=2").declines(small) is None
     bits = Dataset(x, y, Space(3, (2, 2, 2)))
     assert plain.privileges(bits.space) == {"graph"}
-    assert plain.declines(bits) == "fgm needs a known graph, and this task has none"
+    assert plain.declines(bits) is None
+    found = built("graph=pairs")
+    assert (found.privileges(bits.space), found.declines(bits)) == (frozenset(), None)
+    assert str(found.declines(data)).startswith("graph=pairs tests categories, for the tables")
     assert built("method=vae_ga").declines(bits) is None
 
 

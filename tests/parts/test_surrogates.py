@@ -77,6 +77,19 @@ def test_slopes_of_an_aggregate_equal_autograd(aggregate: Aggregate) -> None:
     torch.testing.assert_close(slopes.detach(), expected)
 
 
+@pytest.mark.bits
+@pytest.mark.parametrize("aggregate", AGGREGATES)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_what_an_ensemble_of_a_seed_believes_does_not_depend_on_its_companions(
+    aggregate: Aggregate, dtype: torch.dtype
+) -> None:
+    for designs in range(1, 40):
+        values = Streams(range(5), "test/apart").normal(2, designs, dtype=dtype)  # (E, S, K)
+        both, alone = aggregate(values), aggregate(values[:, 1:].contiguous())
+        assert torch.equal(both[0][1:], alone[0])
+        assert torch.equal(both[1][:, 1:], alone[1])
+
+
 @pytest.mark.parametrize("aggregate", AGGREGATES)
 def test_the_gradient_of_a_surrogate_equals_autograd(aggregate: Aggregate) -> None:
     surrogate = make_model(3, aggregate)

@@ -85,6 +85,30 @@ def test_the_step_is_the_gradient_of_the_bound_computed_directly(
         torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
 
 
+def test_a_step_with_weights_and_something_given_is_the_gradient_of_the_weighted_bound() -> None:
+    rng = Streams([0, 1], "test")
+    encoder = StackedMLP((6, 16, 6), rng.child("encoder"), CPU)
+    decoder = StackedMLP((4, 16, 5), rng.child("decoder"), CPU)
+    x, given = rng.child("x").normal(9, 5), rng.child("given").normal(9, 1)
+    weights = rng.child("weights").uniform(9)
+    step = BoundStep(encoder, decoder, 0.3, 0.7, 0, Streams([0, 1], "test/noise"))
+    loss = step(x, weights, given)
+    written = [p.grad.clone() for p in (*encoder.parameters(), *decoder.parameters())]  # type: ignore[union-attr]
+
+    mean, log_variance = encoder(torch.cat([x, given], dim=2)).chunk(2, dim=2)
+    posterior = Normal(mean, (log_variance / 2).exp())
+    z = mean + posterior.stddev * Streams([0, 1], "test/noise").normal(9, 3)
+    decoded = Normal(decoder(torch.cat([z, given], dim=2)), 0.3**0.5)
+    likelihood = decoded.log_prob(x).sum(dim=2)  # type: ignore[no-untyped-call]
+    divergence = kl_divergence(posterior, Normal(0.0, 1.0)).sum(dim=2)
+    bound = (weights * (likelihood - 0.7 * divergence)).mean(dim=1)  # (S,)
+
+    torch.testing.assert_close(loss, -bound.detach())
+    expected = torch.autograd.grad(-bound.sum(), [*encoder.parameters(), *decoder.parameters()])
+    for ours, theirs in zip(written, expected, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
+
+
 def test_the_divergence_counts_in_full_after_the_warm_up() -> None:
     encoder, decoder = networks()
     x = Streams([0, 1], "test/x").normal(9, 5)

@@ -172,7 +172,18 @@ def test_categories_alone_go_to_a_method_for_categories() -> None:
     found = propose(bits, y, method="full_quadratic")
     assert found[list("abcd")].iloc[0].tolist() == ["yes"] * 4
     assert found["predicted"].tolist() == pytest.approx([4.0])
-    assert propose(bits, y, method="linear")["a"].iloc[0] == "yes"  # one-hot, as it declines them
+    assert propose(bits, y, method="linear")["a"].iloc[0] == "yes"
+
+
+@pytest.mark.parametrize("method", ["auto", "fgm", "ga", "quadratic_ridge"])
+def test_categories_are_proposed_as_categories_and_their_numbers_mean_nothing(method: str) -> None:
+    rng = np.random.default_rng(0)
+    letters = pd.DataFrame(rng.choice(list("ACGT"), (300, 3)), columns=list("abc"))
+    y = (letters == "G").sum(axis=1) + 2.0 * ((letters["a"] == "A") & (letters["b"] == "C"))
+    found = propose(letters, y, method=method, k=4)
+    assert set(found[list("abc")].to_numpy().ravel()) <= set("ACGT")
+    one_apart = np.sqrt(2) / np.sqrt(0.25 * 0.75)  # two columns of the four, in their deviations
+    assert set((found["distance"] / one_apart).round(1)) <= {0.0, 1.0, 1.4, 1.7}
 
 
 def test_a_method_that_cannot_take_a_table_says_why() -> None:

@@ -75,6 +75,10 @@ def test_only_a_task_that_is_there_to_be_looked_at_is_told_what_is_missing(tmp_p
     (absence,) = codes_beside_designs(stored_with(tmp_path / "toy", [(row, {})], config))
     assert isinstance(absence, Absence)
     assert "task=toy3d d=3" in absence.remedy
+    published = {"left_out": ["codes_sample"]}
+    (absence,) = codes_beside_designs(stored_with(tmp_path / "copy", [(row, published)], config))
+    assert isinstance(absence, Absence)
+    assert "published without a sample of their codes" in absence.reason
     config = {encoding(11)["digest"]: config[row["digest"]]}
     large = stored_with(tmp_path / "large", [(encoding(11), {})], config)
     assert list(codes_beside_designs(large)) == []

@@ -1,6 +1,6 @@
 """A task and methods small enough to see through, for the tests of the harness."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -9,6 +9,7 @@ from torch import Tensor
 
 from ddobench.contracts import Dataset, Description, Method, Problem, Proposal, Space, Task
 from ddobench.models.products import multiply
+from ddobench.parts.surrogates import Model
 from ddobench.rng import Streams
 from ddobench.runner.spec import Specification, digest
 
@@ -103,3 +104,21 @@ def specify_fake(
         digest=digest(config),
         task_digest=digest({"task": config["task"]}),
     )
+
+
+class FunctionModel(Model):
+    """A model that is a given function (S, K, e) -> (S, K)."""
+
+    def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
+        self.function = function
+
+    def value(self, z: Tensor) -> Tensor:
+        """Call it."""
+        return self.function(z)
+
+    def value_and_gradient(self, z: Tensor) -> tuple[Tensor, Tensor]:
+        """Call and differentiate it."""
+        z = z.detach().requires_grad_()
+        value = self.function(z)
+        (gradient,) = torch.autograd.grad(value.sum(), z)
+        return value.detach(), gradient

@@ -24,9 +24,14 @@ def assemble(surrogate: Surrogate, search: Search) -> Pipeline:
     )  # fmt: skip
 
 
+def quick_mlp(**settings: Any) -> MLP:
+    """Learn a little with a small network."""
+    return MLP(training=QUICK, width=16, **settings)
+
+
 def ga(**settings: Any) -> Pipeline:
     """Climb a small network."""
-    return assemble(MLP(training=QUICK, width=16, **settings), Ascent(steps=6))
+    return assemble(quick_mlp(**settings), Ascent(steps=6))
 
 
 def coms(training: Training = QUICK, **settings: Any) -> Pipeline:

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ddobench.report.data.magnitudes import LARGEST
+from ddobench.store.records import SAMPLES
 
 _MOST_NODES = 100_000
 _SHARES = ("residual", "edge_share", "clique_share")  # of units
-_SAMPLES = ("designs_sample", "codes_sample", "decoded_sample", "values_sample")
 
 
 def keep_usable(told: Any) -> tuple[dict[str, Any], list[str]]:
@@ -24,10 +24,10 @@ def keep_usable(told: Any) -> tuple[dict[str, Any], list[str]]:
         return {}, ["everything"]
     usable = {name: value for name, value in told.items()
               if name not in _EXPECTED or _EXPECTED[name](value)}  # fmt: skip
-    if len({len(usable[name]) for name in _SAMPLES if name in usable}) > 1 or not _same_width(
+    if len({len(usable[name]) for name in SAMPLES if name in usable}) > 1 or not _same_width(
         usable.get("designs_sample"), usable.get("decoded_sample")
     ):
-        usable = {name: value for name, value in usable.items() if name not in _SAMPLES}
+        usable = {name: value for name, value in usable.items() if name not in SAMPLES}
     return usable, [name for name in _EXPECTED if told.get(name) is not None and name not in usable]
 
 

@@ -30,6 +30,7 @@ from ddobench.report.figures.labels import wrap_text
 from ddobench.report.figures.panels import freeze_layout
 from ddobench.report.tables.columns import FAMILY
 from ddobench.report.tables.formats import format_number, format_percent, name_runs
+from ddobench.store.records import LEFT_OUT
 
 _TABLES = {"designs": "observed", "codes": "code", "decoded": "decoded"}
 _WANTED = [*(f"{name}_sample" for name in _TABLES), "values_sample"]
@@ -173,12 +174,21 @@ def _absences(stored: ReportData, runs: pd.DataFrame) -> Iterator[Absence]:
         for digest in runs["digest"]
     ]
     silent = runs[settable]
-    if silent.empty or _WANTED[0] in read_details(stored, silent.iloc[0]):
+    if silent.empty:
         return
     first = silent.iloc[0]
+    details = read_details(stored, first)
+    if _WANTED[0] in details:
+        return
+    reason = "these runs were stored without a sample of their codes, as only fresh runs leave"
+    if LEFT_OUT in details:
+        reason = (
+            "these runs were published without a sample of their codes, which the first seed of a "
+            "configuration has alone, and it is not among them"
+        )
     yield Absence(
         title=f"Codes beside designs: {name_runs(first, 'n', 'd')}",
         task=str(first["task"]),
-        reason="these runs were stored without a sample of their codes, as only fresh runs leave",
+        reason=reason,
         remedy=f"{sweep_command(first, [first['method']])} results_dir=results/fresh",
     )

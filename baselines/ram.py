@@ -1,0 +1,109 @@
+"""RaM: offline optimisation by learning to rank (Tan et al., ICLR 2025, arXiv 2410.11502).
+
+An MLP that is taught to put designs in order instead of predicting their values. Each training step
+draws a list of rows; with y and f the values and predictions along the list,
+
+    ListNet     - sum softmax(y / temperature) log softmax(f)
+    RankCosine  1 - cos(y, f)
+
+Then f is shifted and scaled to mean 0 and deviation 1 over the visible rows ("output adaptation"),
+and the best 128 visible rows climb it with Adam: 200 steps at rate 1e-3 (`search=top_adam`).
+
+Where we differ from the paper and its code, and why:
+- two hidden layers of 256 units, as all methods here; theirs have 2048;
+- one list for each of 2000 steps, drawn when it is needed. The lists of a pass over the rows share
+  no row. Theirs are 10,000 lists drawn beforehand, 128 of them in a step, for 100 epochs (its code)
+  or 200 (the paper); such a step reads most rows several times and costs a hundred times as much;
+- a list has 1000 rows, or all that are trained on if these are fewer;
+- the best of 20 checks is kept by the loss on a fifth of the *rows*, which no list contains, and
+  its parameters are copied. Theirs is judged on a fifth of the lists, which share their rows with
+  the others, and keeps a reference to parameters that go on changing;
+- weight decay is decoupled.
+
+The values in a list are standardised over the visible rows, so that the softmax at temperature 1
+[P] looks mostly at the few best rows of a list: that is the published loss.
+
+Its row: python -m ddobench -m method=ram task=chain d=41 seed=0-9
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from ddobench.errors import UsageError, check_one_of
+from ddobench.models.networks import StackedMLP
+from ddobench.models.standardise import Standardiser
+from ddobench.parts.surrogates import MLP, TINY, FitStep, TrainingData, value_in_pieces
+
+# predictions (S, B), values (S, B) -> loss (S,), its gradient in the predictions (S, B)
+ListLoss = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+LOSSES = ("listnet", "rankcosine")
+
+
+@dataclass(kw_only=True)
+class Ranking(MLP):
+    """A network of all coordinates that learns the order of rows."""
+
+    name: ClassVar[str] = "ranking"
+
+    loss: str = "listnet"
+    temperature: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_one_of("surrogate.loss", self.loss, LOSSES)
+        if self.temperature <= 0:
+            raise UsageError(f"surrogate.temperature must be positive, got {self.temperature}")
+
+    def make_step(self, network: StackedMLP, data: TrainingData) -> "ListStep":  # noqa: ARG002
+        """Return the step that compares the rows of a minibatch."""
+        losses = {"listnet": list_net(self.temperature), "rankcosine": rank_cosine}
+        return ListStep(network, losses[self.loss])
+
+    def finish(self, network: StackedMLP, data: TrainingData) -> None:
+        """Give the predictions of the visible rows mean 0 and deviation 1."""
+        value = value_in_pieces(network.passes(), data.means())  # (S, N)
+        scale = Standardiser.of(value)
+        with torch.no_grad():
+            network.biases[-1].sub_(scale.mean[..., None]).div_(scale.scale[..., None])
+            network.weights[-1].div_(scale.scale[..., None])
+
+
+class ListStep(FitStep):
+    """One training step: writes the gradient of the loss of one list and returns it."""
+
+    def __init__(self, network: StackedMLP, loss: ListLoss) -> None:
+        super().__init__(network)
+        self.loss = loss
+
+    def __call__(self, z: Tensor, y: Tensor) -> Tensor:  # (S, B, e), (S, B) -> (S,)
+        """Take the gradient on a list."""
+        loss, slope = self.loss(self._fitting.forward(z).squeeze(2), y)
+        self._fitting.backward(slope.unsqueeze(2))
+        return loss
+
+    def check(self, z: Tensor, y: Tensor) -> Tensor:  # (S, H, e), (S, H) -> (S,)
+        """Return the loss of the list of all held-out rows."""
+        return self.loss(self._checking.value(z), y)[0]
+
+
+def list_net(temperature: float) -> ListLoss:
+    """Compare which row is first, by softmax: the cross-entropy of the two distributions."""
+
+    def loss(f: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:  # (S, B), (S, B) -> (S,), (S, B)
+        wanted, said = (y / temperature).softmax(dim=1), f.log_softmax(dim=1)
+        return -(wanted * said).sum(dim=1), said.exp() - wanted
+
+    return loss
+
+
+def rank_cosine(f: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:  # (S, B), (S, B) -> (S,), (S, B)
+    """Compare directions of the lists: one minus the cosine between them."""
+    length = f.square().sum(dim=1, keepdim=True).clamp(min=TINY).sqrt()  # (S, 1)
+    towards = f / length
+    aim = y / y.square().sum(dim=1, keepdim=True).clamp(min=TINY).sqrt()
+    cosine = (towards * aim).sum(dim=1, keepdim=True)  # (S, 1)
+    return 1 - cosine[:, 0], (cosine * towards - aim) / length

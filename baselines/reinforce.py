@@ -1,0 +1,92 @@
+"""REINFORCE on a learned model of the value (Williams 1992): one normal distribution of designs.
+
+The distribution has a mean and a standard deviation for each coordinate, at first those of the best
+128 visible rows. In each of 200 updates 500 designs x are drawn from it, and mean and log standard
+deviation follow the gradient of
+
+    mean over the draws of f(x) log N(x; mean, sd^2),
+
+with f the standardised value by the model, through Adam at rate 0.01. The proposals are 128 draws.
+
+The settings are those of Design-Bench (Trabucco, Geng, Kumar, Levine 2022), on the mean of five
+bootstrapped networks. Where we differ:
+- the proposals of all iterations share their standard normals, so that a curve shows how the
+  distribution moves and not how draws differ;
+- the standard deviation is the exponential of what is learned (theirs a softplus of a logarithm, by
+  which it does not start at that of the rows);
+- `baseline` subtracts the mean value of the draws, which changes no expectation. Theirs has none.
+
+Its row: python -m ddobench -m method=reinforce task=chain d=41 seed=0-9
+"""
+
+from collections.abc import Iterator, MutableMapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from ddobench.contracts import Dataset
+from ddobench.errors import UsageError, check_whole
+from ddobench.models.standardise import Standardiser
+from ddobench.parts.search import AscentStep, Search, note_broken_gradient
+from ddobench.parts.surrogates import Model
+from ddobench.parts.top import check_beginning, pick_beginning
+from ddobench.rng import Streams
+
+
+@dataclass(kw_only=True)
+class Reinforce(Search):
+    """Move one distribution of designs towards what the model values."""
+
+    name: ClassVar[str] = "reinforce"
+
+    begin_at: str = "top"
+    designs: int = 128
+    steps: int = 200
+    draws: int = 500
+    rate: float = 0.01
+    baseline: bool = False
+    record_every: int = 4
+
+    def __post_init__(self) -> None:
+        check_beginning(self.begin_at, self.designs)
+        check_whole("search.steps", self.steps, 1)
+        check_whole("search.draws", self.draws, 2)
+        check_whole("search.record_every", self.record_every, 1)
+        if self.rate <= 0:
+            raise UsageError(f"search.rate must be positive, got {self.rate}")
+
+    def begin(self, starts: Tensor, data: Dataset) -> Tensor:  # (S, K, d) -> (S, at most K, d)
+        """Return the rows whose distribution is the first."""
+        return pick_beginning(self.begin_at, self.designs, starts, data)
+
+    def run(
+        self, start: Tensor, model: Model, rng: Streams, failures: MutableMapping[int, str]
+    ) -> Iterator[AscentStep]:
+        """Move the distribution of each seed, and yield draws from it."""
+        _, designs, e = start.shape
+        rows = Standardiser.of(start)
+        mean, log_sd = rows.mean.clone(), rows.scale.log()  # (S, 1, e) each
+        shown = rng.child("shown").normal(designs, e, dtype=start.dtype).to(start)  # (S, K, e)
+        noise = rng.child("noise")
+        optimiser = torch.optim.Adam([mean, log_sd], lr=self.rate, maximize=True)
+        for iteration in range(self.steps + 1):
+            if iteration % self.record_every == 0 or iteration == self.steps:
+                proposed = mean + log_sd.exp() * shown
+                yield AscentStep(iteration, proposed, model.value(proposed))
+            if iteration == self.steps:
+                break
+            draw = noise.normal(self.draws, e, dtype=start.dtype).to(start)  # (S, draws, e)
+            reward = model.value(mean + log_sd.exp() * draw)[..., None]  # (S, draws, 1)
+            if self.baseline:
+                reward = reward - average(reward)
+            mean.grad = average(reward * draw) / log_sd.exp()
+            log_sd.grad = average(reward * (draw.square() - 1))
+            note_broken_gradient(self.name, log_sd.grad, iteration, failures)
+            optimiser.step()
+
+
+def average(table: Tensor) -> Tensor:  # (S, K, ...) -> (S, 1, ...)
+    """Return the mean over the rows, seed by seed."""
+    return torch.stack([rows.mean(dim=0, keepdim=True) for rows in table])

@@ -1,0 +1,64 @@
+"""Promises of the best several designs, against enumeration."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ddobench.exact.best_designs import find_best, largest_table
+from ddobench.exact.max_sum import Table, maximise
+from tests.exact.test_max_sum import Model, enumerate_values, models
+
+
+@given(models(), st.integers(1, 20), st.integers(0, 2))
+@settings(max_examples=60, deadline=None)
+def test_they_are_the_best_of_all_designs_each_once_also_among_equals(
+    model: Model, count: int, digits: int
+) -> None:
+    tables = [Table(one.scope, one.values[:1].round(digits)) for one in model[0]]
+    values, designs = find_best(tables, model[1], count)
+    everything = enumerate_values(tables, model[1], 0)
+    expected = sorted(everything.values(), reverse=True)[:count]
+    assert values == pytest.approx(expected)
+    assert len({tuple(design) for design in designs.tolist()}) == len(expected)
+    assert [everything[tuple(design)] for design in designs.tolist()] == pytest.approx(expected)
+
+
+@given(models())
+@settings(max_examples=60, deadline=None)
+def test_the_largest_table_is_known_before_it_is_made(model: Model) -> None:
+    tables, sizes = model
+    made: list[int] = []
+
+    def watch(shape: tuple[int, ...]) -> np.ndarray:
+        made.append(int(np.prod(shape[1:])))
+        return zeros(shape)
+
+    zeros = np.zeros
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ddobench.exact.max_sum.np.zeros", lambda shape, *a, **k: (
+            watch(shape) if isinstance(shape, tuple) and not a and not k else zeros(shape, *a, **k)
+        ))  # fmt: skip
+        maximise(tables, sizes)
+    assert largest_table([table.scope for table in tables], sizes) == max([1, *made])
+
+
+def test_a_chain_needs_small_tables_and_a_complete_graph_one_of_all() -> None:
+    assert largest_table([(i, i + 1) for i in range(9)], [3] * 10) == 9
+    assert largest_table([(i, j) for i in range(5) for j in range(i)], [2] * 5) == 32
+
+
+def test_a_long_chain_has_its_hundred_best_in_a_moment() -> None:
+    rng = np.random.default_rng(0)
+    tables = [Table((i, i + 1), rng.normal(size=(1, 3, 3))) for i in range(29)]
+    values, designs = find_best(tables, [3] * 30, 100)
+    assert designs.shape == (100, 30)
+    assert (np.diff(values) <= 1e-9).all()
+    assert values[0] == pytest.approx(maximise(tables, [3] * 30)[0][0])
+
+
+def test_equal_values_everywhere_end_after_as_many_as_asked_for() -> None:
+    tables = [Table((i, i + 1), np.zeros((1, 2, 2))) for i in range(19)]
+    values, designs = find_best(tables, [2] * 20, 32)
+    assert values.tolist() == [0.0] * 32
+    assert len(np.unique(designs, axis=0)) == 32
