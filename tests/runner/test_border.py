@@ -118,6 +118,14 @@ DRAWN: dict[str, tuple[Change, str]] = {
         lambda p: replace(p, optimum=torch.tensor([torch.inf])),
         "the optimum must be finite, or None where it is not known, got inf",
     ),
+    "a full range of another shape": (
+        lambda p: replace(p, full_range=torch.zeros(2)),
+        "the full range must be (S=1, 2) or None, got (2,)",
+    ),
+    "a full range that is none": (
+        lambda p: replace(p, full_range=torch.tensor([[0.0, 0.1]])),
+        "the full range must hold all visible values, and be more than a point",
+    ),
     "graphs of other seeds": (
         lambda p: replace(p, graphs=(Graph.from_edges(3, []),) * 2),
         "there must be a graph for each of S=1 seeds or None, got 2",
