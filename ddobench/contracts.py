@@ -107,6 +107,7 @@ class Problem(ABC):
     graphs: tuple[Graph, ...] | None  # the true graph of each instance, where known
     hidden: Tensor | None = None  # (S, N, d_hidden) coordinates behind data.x, where there are any
     held_out: HiddenRows | None = None  # where there are any
+    lower_bound: Tensor | None = None  # (S,) what some design attains, where no optimum is known
 
     @property
     def measures(self) -> bool:

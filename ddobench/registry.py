@@ -7,11 +7,12 @@ an installed package that announces a configuration package under the entry poin
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata, resources
 from importlib.resources.abc import Traversable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ class Entry:
     label: str
     color: str
     summary: str
+    lack: str = ""  # what it needs that is not installed here, as a sentence
 
 
 def entries(group: str) -> list[Entry]:
@@ -115,6 +117,18 @@ def usual_choices(config_name: str) -> dict[str, str]:
     return {group: choice for group, choice in _chosen(node) if not group.startswith("override ")}
 
 
+def find_lack(card: Mapping[str, Any]) -> str:
+    """Say which package the card of an option asks for that is not installed, "" if there is none.
+
+    `needs` is the module to be imported, `install` what to install for it.
+    """
+    module = str(card.get("needs", ""))
+    if not module or find_spec(module.partition(".")[0]) is not None:
+        return ""
+    wanted = card.get("install", module)
+    return f"it needs the module {module}, which is not installed; pip install '{wanted}'"
+
+
 def announced() -> dict[str, str]:
     """Return the configuration packages that installed distributions announce, by name."""
     return {point.name: point.value for point in metadata.entry_points(group=ENTRY_POINTS)}
@@ -184,7 +198,8 @@ def _entry(name: str, group: str, file: Traversable) -> Entry:
         return Entry(name, name, "", str(error))
     card = card if isinstance(card, dict) else {}
     summary = card.get("summary") or _first_comment(file)
-    return Entry(name, str(card.get("label", name)), str(card.get("color", "")), str(summary))
+    label, color = str(card.get("label", name)), str(card.get("color", ""))
+    return Entry(name, label, color, str(summary), find_lack(card))
 
 
 def _own_part(group: str, file: Traversable) -> dict[str, Any]:

@@ -57,9 +57,13 @@ def print_help() -> None:
     console = Console(highlight=False)
     console.print(USAGE, soft_wrap=True)
     for title, group in GROUPS.items():
-        _print_pairs(console, title, {e.name: e.summary for e in registry.entries(group)})
+        _print_pairs(console, title, {e.name: _summarise(e) for e in registry.entries(group)})
     _print_pairs(console, "Keys", KEYS)
     _print_pairs(console, "Options", OPTIONS)
+
+
+def _summarise(entry: registry.Entry) -> str:
+    return f"{entry.summary} ({entry.lack})" if entry.lack else entry.summary
 
 
 def _print_pairs(console: Console, title: str, pairs: dict[str, str]) -> None:
