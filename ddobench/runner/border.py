@@ -42,6 +42,11 @@ def check_problem(problem: Problem, task: Task, seeds: int) -> None:
         raise ValueError("the optimum must be finite, or None where it is not known, got inf")
     if problem.full_range is not None:
         _check_range(problem.full_range, y)
+    bound = problem.lower_bound
+    if bound is not None and (bound.shape != (seeds,) or not torch.isfinite(bound).all()):
+        raise ValueError(
+            f"the lower bound must be finite and (S={seeds},) or None, got {bound.tolist()}"
+        )
     if problem.graphs is not None and len(problem.graphs) != seeds:
         raise ValueError(f"there must be a graph for each of S={seeds} seeds or None, "
                          f"got {len(problem.graphs)}")  # fmt: skip

@@ -114,6 +114,10 @@ DRAWN: dict[str, tuple[Change, str]] = {
         lambda p: replace(p, optimum=torch.tensor(10.0)),
         "the optimum must be (S=1,) or None, got ()",
     ),
+    "infinite lower bound": (
+        lambda p: replace(p, lower_bound=torch.tensor([torch.inf])),
+        "the lower bound must be finite and (S=1,) or None, got [inf]",
+    ),
     "infinite optimum": (
         lambda p: replace(p, optimum=torch.tensor([torch.inf])),
         "the optimum must be finite, or None where it is not known, got inf",
