@@ -5,6 +5,7 @@ value, whoever picks it.
 """
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,10 +122,9 @@ class Spread:
         designs = designs[np.isfinite(designs).all(axis=1)]
         if not len(designs):
             return cls()
-        metric, scale = "hamming", np.ones(())
-        if not categorical:
-            sd = visible.std(axis=0)
-            metric, scale = "euclidean", np.where(sd > 0, sd, 1.0) * np.sqrt(designs.shape[1])
+        metric: Literal["hamming", "euclidean"] = "hamming" if categorical else "euclidean"
+        sd = np.ones(visible.shape[1]) if categorical else visible.std(axis=0)
+        scale = np.where(sd > 0, sd, 1.0) * np.sqrt(designs.shape[1])  # (d,)
         with np.errstate(over="ignore", invalid="ignore"):
             ours, theirs = designs / scale, visible / scale
             between = pdist(ours, metric) if len(ours) > 1 else np.zeros(1)

@@ -137,10 +137,10 @@ def test_scores_are_taken_at_the_end_at_the_best_iteration_or_from_the_optimum()
     assert Shortfall("a")(ending) == 14.0
 
 
-def ending_at(values: Sequence[float], **more: float) -> Ending:
+def ending_at(values: Sequence[float]) -> Ending:
     last = LastDesigns(np.asarray(values), low=-2.0, high=8.0)
     curves = {"a": np.array([9.0, 1.0, 3.0])}
-    return Ending(curves, optimum=6.0, regret_scale=1.0, worst=-1.0, best=3.0, last=last, **more)
+    return Ending(curves, optimum=6.0, regret_scale=1.0, worst=-1.0, best=3.0, last=last)
 
 
 def test_percentiles_are_of_the_designs_ranked_first_and_normalised_by_all_data() -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ddobench.report.tables.formats import format_scores, score_header
+from ddobench.report.tables.formats import format_scores, score_header, score_markdown
 from ddobench.stats.samples import interquartile_mean, mean_interval, t_interval
 from tests.support.pages import DASH
 from tests.support.synthetic_runs import climb, curve_of, data_with, evidence_of
@@ -53,3 +53,12 @@ def test_curves_without_percentiles_leave_them_empty() -> None:
     header = score_header(study)
     assert len(line) == len(header)
     assert line[header.index("median design")] == DASH
+
+
+def test_figures_of_the_field_have_a_table_of_their_own_which_old_runs_are_not_in() -> None:
+    old = evidence_of(ROWS).scores
+    assert "##" not in score_markdown(old, [], "protocol")
+    new = evidence_of([{**row, "soo_oi": 1.25, "novelty": 0.5} for row in ROWS]).scores
+    assert score_header(new, "protocol") == ["n", "d", "method", "OI", "novelty", "seeds"]
+    assert format_scores(new, "protocol")[0][3:5] == ["1.25", "0.50"]
+    assert score_header(new) == score_header(old)
