@@ -1,10 +1,9 @@
 """Runs folded into packs are what they were, for every reader, whatever happens on the way."""
 
-import os
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -31,6 +30,7 @@ from ddobench.store.runs import (
     read_record,
     survey,
 )
+from tests.support.killed import Killed, Mortal
 from tests.support.records import (
     change_metadata,
     drop_checksums,
@@ -329,21 +329,6 @@ def test_readers_find_every_run_while_files_are_folded(
     assert names(place.folder) == ["seeds-00000.runs"]
 
 
-class Killed(BaseException):
-    """What no code catches."""
-
-
-def dying(call: Callable[..., Any], calls: Iterator[int], last: int) -> Callable[..., Any]:
-    """Return a function that does what another does until it is time to die."""
-
-    def wrapped(*arguments: Any, **more: Any) -> Any:
-        if next(calls) == last:
-            raise Killed
-        return call(*arguments, **more)
-
-    return wrapped
-
-
 def test_a_compaction_killed_at_any_moment_loses_nothing_and_is_continued(
     store: Store, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -358,13 +343,13 @@ def test_a_compaction_killed_at_any_moment_loses_nothing_and_is_continued(
     for moment in count():
         for record in records:
             store.write(place, record)
-        calls = count()
-        with monkeypatch.context() as patched, suppress(Killed):
-            for name in ("open", "write", "fsync", "replace", "unlink"):
-                patched.setattr(os, name, dying(getattr(os, name), calls, moment))
-            compact(store.folder)
+        with monkeypatch.context() as patched:
+            system = Mortal(moment, patched)
+            with suppress(Killed):
+                compact(store.folder)
+            system.close_files()
         check()
-        if next(calls) <= moment:  # it was done before
+        if system.left:  # it was done before
             break
         moments += 1
         compact(store.folder)

@@ -5,7 +5,6 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -21,6 +20,7 @@ from hypothesis.stateful import (
 from ddobench.store import verified
 from ddobench.store.record_file import SCHEMA
 from ddobench.store.runs import Store, load, load_curves, read_record
+from tests.support.killed import Killed, Mortal
 from tests.support.records import (
     change_metadata,
     failed_row,
@@ -31,40 +31,6 @@ from tests.support.records import (
 
 SEEDS = range(4)
 seeds = st.sampled_from(SEEDS)
-
-
-class Killed(BaseException):
-    """The writer is no more."""
-
-
-class Mortal:
-    """A writer's calls to the system, until it is killed: from then on nothing happens."""
-
-    CALLS = ("open", "write", "fsync", "replace", "unlink")
-
-    def __init__(self, calls: int, patch: pytest.MonkeyPatch) -> None:
-        self.left = calls
-        self.handles: list[int] = []
-        for name in self.CALLS:
-            patch.setattr(os, name, self._unless_dead(name, getattr(os, name)))
-
-    def _unless_dead(self, name: str, call: Any) -> Any:
-        def perform(*arguments: Any, **options: Any) -> Any:
-            if self.left <= 0:
-                raise Killed
-            self.left -= 1
-            result = call(*arguments, **options)
-            if name == "open":
-                self.handles.append(result)
-            return result
-
-        return perform
-
-    def close_files(self) -> None:
-        """Close what the dead held open, as the system does."""
-        for handle in self.handles:
-            with contextlib.suppress(OSError):  # closed before it died
-                os.close(handle)
 
 
 class Sequences(RuleBasedStateMachine):
