@@ -14,6 +14,12 @@ networks are in `clique_transformer`. An adaptation: what differs is listed belo
 do on their RBF tasks; otherwise the chain has `clique_size` and `overlap`, whatever the task, and
 is as long as it takes to have a latent variable for each design variable.
 
+With a learned variance and few steps the posterior nearly collapses, and whatever is decoded lies
+near the mean design, which on a chain is worth a lot. At d = 11 and N = 2000, seed 1000, with
+budget=small, the best 32 of 256 starts are worth 3.4 standard deviations once they are decoded, and
+3.5 after the climb (told: 3.6 and 3.6); after 300 training steps the codes have standard deviations
+of 0.06 to 0.8 around 0 and posteriors of 0.8 to 1.1. Look at iteration 0 before believing a climb.
+
 Where we differ from the authors' code:
 - 2000 minibatches of 128 at rate 1e-3, there 40,000 of 512 at 1e-4, which take hours on a CPU;
 - the copy of the regressor has copies of the statistics of its batch normalisation as well; there
@@ -220,8 +226,9 @@ class Cliqueformer(RelaxedMethod):
         divergence = (mean.square() + sd.square() - 1) / 2 - sd.log()  # (B, e)
         picked = self._members[noise.integers(self._chain.count, len(x))]  # (B, c)
         narrowed = divergence.gather(1, picked.to(x.device)).sum(dim=1).mean()
-        loss: Tensor = beta * (self.value_weight * mistaken + narrowed) + missed.sum(dim=1).mean()
-        return loss
+        learned = beta * (self.value_weight * mistaken + narrowed)
+        total: Tensor = learned + missed.sum(dim=1).mean()
+        return total
 
     def _standardise(self, x: Tensor) -> Tensor:  # (1, K, d) -> (K, d)
         return self._scale.apply(x)[0].to(self._members.device, torch.float32)
