@@ -1,25 +1,145 @@
-"""What the README says of the methods is what their files say."""
+"""What the README says of tasks, methods and parts is what their files say.
+
+Its tables are written again by: python -m tests.test_readme
+"""
 
 import re
+import shlex
+import tomllib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pytest
+import yaml
+
 from ddobench import registry
+from ddobench.cli.composition import specify_points
+from ddobench.proposing import command_line
 
-README = Path(__file__).parent.parent / "README.md"
+ROOT = Path(__file__).parent.parent
+README = ROOT / "README.md"
+_QUESTION = re.compile(r"^\| `(\w+)` \| ([^|]+\?) \|", re.MULTILINE)
 
 
-def test_the_table_of_line_ups_is_that_of_the_files() -> None:
-    rows = re.findall(r"^\| `(\w+)` \| (.+) \|$", README.read_text(), re.MULTILINE)
-    told = {
-        method: dict(zip(registry.PARTS, parts.split(" | "), strict=True))
-        for method, parts in rows
-        if parts.count("|") == len(registry.PARTS) - 1
-    }
+def tasks() -> Iterator[str]:
+    """Yield a line for each task."""
+    yield "| task | what it is |\n|---|---|"
+    for entry in registry.entries("task"):
+        yield f"| `{entry.name}` | {entry.summary} |"
+
+
+def methods() -> Iterator[str]:
+    """Yield a line for each method: those made of parts first."""
     lineups = {entry.name: registry.line_up(entry.name) for entry in registry.entries("method")}
-    assert told == {name: parts for name, parts in lineups.items() if parts}
+    yield f"| method | what it is | {' | '.join(registry.PARTS)} |"
+    yield "|---" * (2 + len(registry.PARTS)) + "|"
+    for entry in sorted(registry.entries("method"), key=lambda entry: not lineups[entry.name]):
+        parts = lineups[entry.name]
+        cells = [parts.get(name, "") for name in registry.PARTS]
+        yield f"| `{entry.name}` | {entry.summary} | {' | '.join(cells)} |"
 
 
-def test_every_folder_and_file_that_the_readme_links_to_exists() -> None:
-    links = re.findall(r"\]\(([^)#:]+)\)", README.read_text())
-    assert links
-    assert [link for link in links if not (README.parent / link).exists()] == []
+def parts() -> Iterator[str]:
+    """Yield a line for each group of parts, with the question that ARCHITECTURE has it answer."""
+    questions = dict(_QUESTION.findall((ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")))
+    yield "| part | question | choices |\n|---|---|---|"
+    for group in registry.PARTS:
+        choices = ", ".join(f"`{entry.name}`" for entry in registry.entries(group))
+        yield f"| `{group}` | {questions[group]} | {choices} |"
+
+
+TABLES: dict[str, Callable[[], Iterator[str]]] = {
+    "tasks": tasks, "methods": methods, "parts": parts,
+}  # fmt: skip
+
+
+def between(name: str) -> re.Pattern[str]:
+    """Return what finds the place of a table."""
+    start = rf"<!-- {name}: written by python -m tests\.test_readme -->\n"
+    return re.compile(rf"(?<={start}).+?(?=<!-- end -->)", re.DOTALL)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_is_that_of_the_files(name: str) -> None:
+    found = between(name).findall(README.read_text(encoding="utf-8"))
+    assert found == ["\n".join(TABLES[name]()) + "\n"], "run python -m tests.test_readme"
+
+
+def test_every_folder_and_file_that_a_page_links_to_exists() -> None:
+    pages = [README, *(ROOT / "examples").glob("*.md")]
+    for page in pages:
+        links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+        assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_every_place_on_a_page_that_is_linked_to_exists() -> None:
+    for link, place in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", README.read_text(encoding="utf-8")):
+        page = ROOT / link if link else README
+        headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+        assert place in [re.sub(r"[^\w -]", "", one).lower().replace(" ", "-") for one in headings]
+
+
+def test_what_is_cited_is_what_the_files_say() -> None:
+    text = README.read_text(encoding="utf-8")
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    paper = cited["references"][0]
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert version["version"] == cited["version"]
+    assert f"version = {{{cited['version']}}}" in text
+    assert f"title     = {{{paper['title']}}}" in text
+    assert f"pages     = {{{paper['start']}--{paper['end']}}}" in text
+    assert f"volume    = {{{paper['volume']}}}" in text
+    for author in paper["authors"]:
+        assert f"{author['family-names']}, {author['given-names']}" in text
+
+
+def commands(program: str) -> list[list[str]]:
+    """Return the words of every line of the pages that calls a program."""
+    pages = [README, *(ROOT / "examples").glob("*.md")]
+    found = [
+        re.findall(rf"^{re.escape(program)} (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+        for page in pages
+    ]
+    return [shlex.split(line, comments=True) for lines in found for line in lines]
+
+
+def test_every_run_and_sweep_that_a_page_shows_can_be_composed() -> None:
+    points = []
+    for words in commands("python -m ddobench"):
+        keys = [word for word in words if "=" in word and not word.startswith("-")]
+        if "--config-dir" in words or not keys or "file=table.csv" in keys:
+            continue  # these are run by test_examples, or want a file
+        points.append([re.sub(r"=glob\(\*\)|,[^,]+|=0-\d+", "", word) for word in keys])
+    points = [[word for word in words if "=" in word] for words in points]
+    assert len(points) >= 5
+    assert len(specify_points(points)) == len(points)
+
+
+def test_every_option_of_propose_that_a_page_shows_is_one() -> None:
+    lines = commands("python -m ddobench.propose")
+    assert len(lines) >= 3
+    for words in lines:
+        options = command_line._parser().parse_intermixed_args(words)
+        assert options.words or options.example
+    shown = set(re.findall(r"`(--[a-z-]+)", README.read_text(encoding="utf-8")))
+    known = command_line._parser().format_help()
+    assert {one for one in shown if one not in known} <= {"--fail-on-change"}
+
+
+def test_versions_that_are_told_are_those_that_are_pinned() -> None:
+    (torch,) = re.findall(r"pip install (torch==[\d.]+)", README.read_text(encoding="utf-8"))
+    assert torch in (ROOT / "constraints.txt").read_text().splitlines()
+
+
+def write_tables() -> None:
+    """Write the tables as the files have them now."""
+    text = README.read_text(encoding="utf-8")
+    for name, lines in TABLES.items():
+        place = between(name).search(text)
+        assert place is not None, f"there is no place for {name} in the README"
+        text = "".join([text[: place.start()], "\n".join(lines()), "\n", text[place.end() :]])
+    README.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write_tables()

@@ -16,6 +16,8 @@ USAGE = """\
   python -m ddobench -m experiment=regret                          a published figure
   python -m ddobench.report                                        figures, tables and a page
   python -m ddobench.compare A B                                   two sets of runs side by side
+  python -m ddobench.propose table.csv --target y                  new designs for rows of yours
+  python -m ddobench.check method=mine --config-dir FOLDER         does it keep its promises?
 """
 GROUPS = {
     "Tasks": "task",

@@ -1,5 +1,6 @@
 """A check before a model is trusted: hide the best rows, fit to the others, predict the hidden."""
 
+import logging
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,8 @@ from ddobench.runner.spec import Specification
 from ddobench.tabular.encodings import Encoding
 from ddobench.tabular.rows import Values
 from ddobench.tabular.tables import split_best
+
+log = logging.getLogger(__name__)
 
 HIDE = 80.0  # percentile of the values above which rows are hidden
 FEWEST = 5  # hidden rows that can tell anything
@@ -36,6 +39,7 @@ def check_on_best(
     if hidden.sum() < FEWEST or np.ptp(y[~hidden]) == 0:
         return None
     fitted = Fitted(spec, encoding)
+    log.info("checking %s: the best %d rows are hidden from it", spec.method, hidden.sum())
     with stage("without the best rows"):
         fitted.fit(codes[~hidden], y[~hidden], [seed])
     predicted = fitted.predict(codes[hidden])

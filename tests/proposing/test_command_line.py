@@ -33,6 +33,7 @@ def test_proposals_and_a_page_are_written_and_said(capsys: pytest.CaptureFixture
     assert "warning: Columns that never change are kept as they are: site." in said.err
     assert said.err.startswith("fitting linear to 60 rows, seed 0\n")
     assert "1 of 1 runs" in said.err
+    assert "checking linear: the best 12 rows are hidden from it\n" in said.err
 
 
 def test_parquet_goes_in_and_comes_out() -> None:
