@@ -220,8 +220,8 @@ class Cliqueformer(RelaxedMethod):
         divergence = (mean.square() + sd.square() - 1) / 2 - sd.log()  # (B, e)
         picked = self._members[noise.integers(self._chain.count, len(x))]  # (B, c)
         narrowed = divergence.gather(1, picked.to(x.device)).sum(dim=1).mean()
-        learned: Tensor = beta * (self.value_weight * mistaken + narrowed)
-        return learned + missed.sum(dim=1).mean()
+        loss: Tensor = beta * (self.value_weight * mistaken + narrowed) + missed.sum(dim=1).mean()
+        return loss
 
     def _standardise(self, x: Tensor) -> Tensor:  # (1, K, d) -> (K, d)
         return self._scale.apply(x)[0].to(self._members.device, torch.float32)

@@ -85,7 +85,7 @@ def test_a_disk_that_is_nearly_full_is_something_to_fix(
 
 
 def test_a_package_of_another_version_is_something_to_fix(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor.metadata, "requires", lambda _: ["numpy>=99", "no-such-thing"])
+    monkeypatch.setattr("importlib.metadata.requires", lambda _: ["numpy>=99", "no-such-thing"])
     _, line = lines(doctor.check_packages())
     assert line.startswith("fix  packages: numpy ")
     assert "(wants >=99), no-such-thing none (wants any)" in line

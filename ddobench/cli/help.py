@@ -67,7 +67,8 @@ def print_help() -> None:
 
 
 def _sum_up(entry: registry.Entry) -> str:
-    return f"{entry.summary} ({entry.fidelity})" if entry.fidelity else entry.summary
+    notes = [note for note in (entry.fidelity, entry.lack) if note]
+    return f"{entry.summary} ({'; '.join(notes)})" if notes else entry.summary
 
 
 def _print_pairs(console: Console, title: str, pairs: dict[str, str]) -> None:

@@ -103,6 +103,8 @@ class SeedSweeper(BasicSweeper):
         settings = read_settings(self.config)
         store = Store(settings.results)
         products = [self._product(arguments, case) for case in self.cases]
+        for sentence in dict.fromkeys(s for product in products for s in product.left_out):
+            print(sentence)
         number = sum(product.number for product in products)
         if settings.plan and number > LISTED:
             print(f"{number} points, each with its seeds: a plan looks at {LISTED} at most; "

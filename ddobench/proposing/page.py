@@ -17,10 +17,11 @@ from ddobench.report.figures.figure import render_drawing
 from ddobench.report.page.markup import embed_svg
 from ddobench.report.tables.formats import DASH, MINUS
 from ddobench.runner.provenance import describe_machine
+from ddobench.scores import HELD_OUT_ERROR
 
 _HEADINGS = {
     "held_out_top_rank": "Rank correlation on the best rows",
-    "held_out_error": "Squared error there (variance of all rows is 1)",
+    HELD_OUT_ERROR.name: "Squared error there (variance of all rows is 1)",
     "reason": "Why not",
 }
 SHOWN = 20  # proposals in the table of the page
