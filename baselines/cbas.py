@@ -1,4 +1,4 @@
-"""CbAS: conditioning by adaptive sampling (Brookes, Park, Listgarten 2019). Faithful.
+"""CbAS: conditioning by adaptive sampling (Brookes, Park, Listgarten 2019). An adaptation.
 
 A VAE p_0 of the visible designs is bent, in a few iterations, towards designs whose value exceeds a
 rising level. Each iteration draws codes z and designs x from the current decoder q_t(x | z), takes
@@ -30,7 +30,8 @@ import torch
 from torch import Tensor
 
 from ddobench.baselines.gaussian_heads import GaussianHeads
-from ddobench.contracts import Dataset, Method, Proposal
+from ddobench.baselines.relaxed import RelaxedMethod
+from ddobench.contracts import Dataset, Proposal
 from ddobench.errors import UsageError, check_whole
 from ddobench.models.networks import Passes, StackedMLP
 from ddobench.models.standardise import Standardiser
@@ -42,7 +43,7 @@ TINY = 1e-30  # the least probability whose logarithm is taken
 
 
 @dataclass(kw_only=True)
-class CbAS(Method):
+class CbAS(RelaxedMethod):
     """Train a VAE further on its own better samples, weighted by how far it has gone."""
 
     name: ClassVar[str] = "cbas"
@@ -57,6 +58,7 @@ class CbAS(Method):
     temper: float = 0.2
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_whole("method.iterations", self.iterations, 1)
         check_whole("method.samples", self.samples, 2)
         if not 0 <= self.percentile < 100:
@@ -66,11 +68,7 @@ class CbAS(Method):
         self._failures: dict[int, str] = {}
         self._told: list[dict[str, Tensor]] = []  # of each iteration, (S,) each
 
-    def declines(self, data: Dataset) -> str | None:
-        """Decline designs that the VAE's normal decoder has no density for."""
-        return "cbas needs continuous designs" if data.space.categorical else None
-
-    def fit(self, data: Dataset, rng: Streams) -> None:
+    def fit_codes(self, data: Dataset, rng: Streams) -> None:
         """Train the VAE and the ensemble."""
         self.vae.fit(data, rng.child("latent"), self.cache)
         self._y_scale = Standardiser.of(data.y)
@@ -80,7 +78,7 @@ class CbAS(Method):
         self._ensemble = self.heads.fit(x, y, rng.child("heads"))
         self._failures |= {**self._ensemble.failures(), **self.vae.failures()}
 
-    def propose(self, starts: Tensor, rng: Streams) -> Iterator[Proposal]:
+    def propose_codes(self, starts: Tensor, rng: Streams) -> Iterator[Proposal]:
         """Yield what the same codes stand for before the first iteration and after each."""
         prior = Passes(self.vae.copy_networks()[1])
         encoder, decoder = self.vae.copy_networks()
@@ -105,7 +103,7 @@ class CbAS(Method):
             self._failures = {**history.failures, **self._failures}
             yield self._decode(decoder, codes)
 
-    def predict(self, x: Tensor) -> Tensor:  # (S, K, d) -> (S, K)
+    def predict_codes(self, x: Tensor) -> Tensor:  # (S, K, d) -> (S, K)
         """Return the mean of the ensemble."""
         return self._value(self.vae.standardise(x))
 

@@ -1,4 +1,6 @@
-"""DDOM: denoising diffusion optimisation models (Krishnamoorthy, Mashkaria, Grover 2023). Faithful.
+"""DDOM: denoising diffusion optimisation models (Krishnamoorthy, Mashkaria, Grover 2023).
+
+An adaptation: what differs is listed below.
 
 A network learns to tell the noise in designs that were partly dissolved, from the noisy design, the
 time, and the value of the design, which is hidden from it for some rows (classifier-free guidance).
@@ -14,7 +16,7 @@ those that count are those that were drawn first. There is no prediction either.
 The largest of N values is far out, where one row tells what designs look like, and guidance goes
 further. On chains that ends in invalid designs: at d = 11 and N = 2000, budget=small, seeds 1000
 and 1001, 23 and 15 % are invalid without a condition, 76 and 15 % with one, 100 and 41 % with
-guidance.
+guidance. (In seed 1000 the largest value is 6.5 standard deviations and the next 4.5.)
 
 Where we differ from the authors' code:
 - a hidden value is told by an input of its own; there it is y = 0, which is also the mean value;
@@ -36,22 +38,23 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from ddobench.baselines.relaxed import RelaxedMethod
 from ddobench.baselines.value_weights import ValueWeights
-from ddobench.contracts import Dataset, Method, Proposal
+from ddobench.contracts import Dataset, Proposal
 from ddobench.errors import UsageError, check_whole
 from ddobench.models.devices import pick_device
 from ddobench.models.diffusion import Schedule, draw_designs
 from ddobench.models.networks import Passes, StackedMLP
 from ddobench.models.standardise import Standardiser
 from ddobench.models.training import Training
-from ddobench.parts.surrogates import thin
+from ddobench.parts.surrogates import describe_training
 from ddobench.rng import Streams
 
 TOLD = 3  # inputs beside the design: time, value, whether the value is known
 
 
 @dataclass(kw_only=True)
-class DDOM(Method):
+class DDOM(RelaxedMethod):
     """Draw designs of the largest visible value from a guided diffusion."""
 
     name: ClassVar[str] = "ddom"
@@ -70,6 +73,7 @@ class DDOM(Method):
     device: str = "auto"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_whole("method.width", self.width, 1)
         check_whole("method.depth", self.depth, 0)
         check_whole("method.steps", self.steps, 1)
@@ -83,11 +87,7 @@ class DDOM(Method):
         if not 0 <= self.hide < 1:
             raise UsageError(f"method.hide must be a share in [0, 1), got {self.hide}")
 
-    def declines(self, data: Dataset) -> str | None:
-        """Decline designs that cannot be a little noisy."""
-        return "ddom dissolves continuous designs only" if data.space.categorical else None
-
-    def fit(self, data: Dataset, rng: Streams) -> None:
+    def fit_codes(self, data: Dataset, rng: Streams) -> None:
         """Learn to tell the noise."""
         device = pick_device(self.device)
         self._scale = Standardiser.of(data.x)
@@ -113,7 +113,7 @@ class DDOM(Method):
             what="diffusion",
         )
 
-    def propose(self, starts: Tensor, rng: Streams) -> Iterator[Proposal]:
+    def propose_codes(self, starts: Tensor, rng: Streams) -> Iterator[Proposal]:
         """Yield one sample for each start, which has no other part in it."""
         _, rows, d = starts.shape
         drawn = draw_designs(self._guided, self._schedule, self.steps, (rows, d), rng)
@@ -125,16 +125,7 @@ class DDOM(Method):
 
     def diagnostics(self) -> Sequence[dict[str, Any]]:
         """Return the loss over training."""
-        history = self._history
-        return [
-            {
-                "training_loss": thin(history.losses[:, seed].numpy()),
-                "training_steps": len(history.losses),
-                "held_out_loss": history.held_out[:, seed].tolist(),
-                "held_out_steps": list(history.check_steps),
-            }
-            for seed in range(history.losses.shape[1])
-        ]
+        return describe_training(self._history)
 
     def _guided(self, x: Tensor, t: Tensor) -> Tensor:  # (S, K, d), () -> (S, K, d)
         """Return the noise in x, pushed away from what it would be if the value were hidden."""

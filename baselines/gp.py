@@ -108,8 +108,8 @@ class GaussianProcess(Surrogate):
     def _learn(self, z: Tensor, y: Tensor, kernel: "Kernel") -> "Process":
         """Maximise the marginal likelihood, with a prior on the logarithms."""
         size = sum(map(len, kernel.cliques)) / len(kernel.cliques)
-        middle = np.log([*[size**0.5] * z.shape[1], 1.0, self.noise])
-        best = minimize(
+        middle: Logs = np.log([*[size**0.5] * z.shape[1], 1.0, self.noise])
+        best = minimize(  # type: ignore[call-overload]
             lambda logs: _objective(logs, middle, z, y, kernel),
             middle,
             jac=True,
@@ -222,7 +222,7 @@ class Process:
         return value, self.variance * slope / self.scales
 
     def _left_over(self, near: Tensor) -> Tensor:  # (K, N) -> (K,)
-        half = torch.linalg.solve_triangular(self._factor, near.T, upper=False)  # (N, K)
+        half: Tensor = torch.linalg.solve_triangular(self._factor, near.T, upper=False)  # (N, K)
         return (self.variance - half.square().sum(dim=0)).clamp(min=LEAST_VARIANCE)
 
 
@@ -272,7 +272,7 @@ class ProcessModel(Model):
         return torch.stack(values).to(z), torch.stack(gradients).to(z)
 
     def _climb(self, fit: ProcessFit, rows: Tensor) -> tuple[Tensor, Tensor]:
-        pairs = [fit.process.bound(some, fit.kappa) for some in rows.split(ROWS_AT_ONCE)]
+        pairs = [fit.process.bound(some, fit.kappa) for some in torch.split(rows, ROWS_AT_ONCE)]
         values, gradients = zip(*pairs, strict=True)
         return torch.cat(values), torch.cat(gradients)
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from ddobench.cli.costs import format_bytes
 from ddobench.cli.parser import SentenceParser, complain
 from ddobench.cli.settings import DEFAULT_RESULTS, read_folder
 from ddobench.errors import UsageError
@@ -71,21 +72,13 @@ def _describe(folded: Folded, folder: Path) -> str:
     each = folded.bytes_packed / folded.runs
     told = (
         f"{folded.runs} runs are in {folded.packs} files of {folder}, "
-        f"{_format_size(folded.bytes_packed)}, {_format_size(each)} a run"
+        f"{format_bytes(folded.bytes_packed)}, {format_bytes(each)} a run"
     )
     if folded.files:
-        told += f"; {folded.files} of them were read from {_format_size(folded.bytes_read)}"
+        told += f"; {folded.files} of them were read from {format_bytes(folded.bytes_read)}"
     if folded.left:
         told += f"; {len(folded.left)} files stay as they are, named above"
     return told
-
-
-def _format_size(size: float) -> str:
-    for unit in ("B", "KB", "MB"):
-        if size < 1000:
-            return f"{size:.3g} {unit}"
-        size /= 1000
-    return f"{size:.3g} GB"
 
 
 if __name__ == "__main__":

@@ -113,6 +113,8 @@ class Problem(ABC):
     graphs: tuple[Graph, ...] | None  # the true graph of each instance, where known
     hidden: Tensor | None = None  # (S, N, d_hidden) coordinates behind data.x, where there are any
     held_out: HiddenRows | None = None  # where there are any
+    full_range: Tensor | None = None  # (S, 2) least and largest value of all data, where known
+    lower_bound: Tensor | None = None  # (S,) what some design attains, where no optimum is known
 
     @property
     def measures(self) -> bool:

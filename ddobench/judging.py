@@ -4,10 +4,11 @@ Values are in standard deviations of the visible data. An invalid design counts 
 value, whoever picks it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist, pdist
 from scipy.stats import spearmanr
 
 Values = NDArray[np.float64]
@@ -22,12 +23,16 @@ class Reference:
     worst: float
     best: float
     optimum: float  # NaN where unknown
+    low: float = float("nan")  # the least and the largest value of all data, hidden ones included
+    high: float = float("nan")
 
     @classmethod
-    def of(cls, y: Values, optimum: float) -> "Reference":
+    def of(
+        cls, y: Values, optimum: float, full_range: tuple[float, float] = (np.nan, np.nan)
+    ) -> "Reference":
         """Describe the visible values y (N,)."""
-        sd = float(y.std())
-        return cls(float(y.mean()), sd if sd > 0 else 1.0, float(y.min()), float(y.max()), optimum)
+        sd = float(y.std()) or 1.0
+        return cls(float(y.mean()), sd, float(y.min()), float(y.max()), optimum, *full_range)
 
     def standardise(self, y: Values) -> Values:
         """Express raw values in standard deviations above the visible mean."""
@@ -96,11 +101,104 @@ class HeldOut:
         )
 
 
+FARTHEST = 1e30  # distances beyond tell nothing but that a method has lost its way
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How far the designs of the last iteration that a method ranks first are from each other.
+
+    A distance is the root mean square over the variables of differences in standard deviations of
+    the visible designs; of categories, the share of variables that differ.
+    """
+
+    diversity: float = float("nan")  # mean distance between two of them
+    novelty: float = float("nan")  # mean distance to the nearest visible design
+
+    @classmethod
+    def of(cls, designs: Values, visible: Values, categorical: bool) -> "Spread":
+        """Measure designs (K, d) against visible ones (N, d)."""
+        designs = designs[np.isfinite(designs).all(axis=1)]
+        if not len(designs):
+            return cls()
+        metric, scale = "hamming", np.ones(())
+        if not categorical:
+            sd = visible.std(axis=0)
+            metric, scale = "euclidean", np.where(sd > 0, sd, 1.0) * np.sqrt(designs.shape[1])
+        with np.errstate(over="ignore", invalid="ignore"):
+            ours, theirs = designs / scale, visible / scale
+            between = pdist(ours, metric) if len(ours) > 1 else np.zeros(1)
+            nearest = cdist(ours, theirs, metric).min(axis=1)
+            return cls(_tell(between.mean()), _tell(nearest.mean()))
+
+
+def _tell(number: float) -> float:
+    return float(number) if abs(number) < FARTHEST else float("nan")  # also for NaN
+
+
+def overlap_area(predicted: Values, truth: Values) -> float:  # (K,), (K,)
+    """Return how alike two orders are from the top (AUPCC): 1 for the same, 0.5 for chance.
+
+    The mean over k of the share that the first k by prediction have in common with the first k by
+    truth (Tan et al. 2025). Among equal predictions the worst comes first, among equal truths what
+    is predicted. NaN where one side is constant or unknown.
+    """
+    known = np.isfinite(predicted) & np.isfinite(truth)
+    predicted, truth = predicted[known], truth[known]
+    count = len(truth)
+    if count < 2 or np.ptp(predicted) == 0 or np.ptp(truth) == 0:
+        return float("nan")
+    firsts = np.arange(1, count + 1)
+    guessed, right = np.empty(count), np.empty(count)  # places in the two orders
+    guessed[np.lexsort((truth, -predicted))] = firsts
+    right[np.lexsort((guessed, -truth))] = firsts
+    later = np.maximum(guessed, right)
+    shared = np.searchsorted(np.sort(later), firsts, side="right")
+    return float(np.mean(shared / firsts))
+
+
+@dataclass(frozen=True)
+class LastDesigns:
+    """What there is to know of the designs of the last iteration beside their curves."""
+
+    values: Values  # (top,) of those ranked first, in standard deviations; empty: nobody measured
+    low: float = float("nan")  # the range of all data in standard deviations, NaN where unknown
+    high: float = float("nan")
+    order: float = float("nan")  # of predictions and values of all of them
+    order_visible: float = float("nan")  # of predictions and values of the best visible tenth
+    spread: Spread = Spread()
+
+    @classmethod
+    def of(
+        cls, judged: Judged, reference: Reference, order_visible: float, spread: Spread
+    ) -> "LastDesigns":
+        """Look at the last iteration of a run."""
+        low, high = reference.standardise(np.asarray([reference.low, reference.high]))
+        return cls(
+            values=judged.punished[-1, judged.chosen[-1]],
+            low=float(low),
+            high=float(high),
+            order=overlap_area(judged.predicted[-1], judged.punished[-1]),
+            order_visible=order_visible,
+            spread=spread,
+        )
+
+    def forget_values(self) -> "LastDesigns":
+        """Return the same of designs that nobody measured."""
+        return replace(self, values=np.empty(0), order=float("nan"))
+
+
+NOTHING = LastDesigns(np.empty(0))
+
+
 @dataclass(frozen=True)
 class Ending:
-    """What a score of a run is taken from: its curves, and where the optimum is."""
+    """What a score of a run is taken from: its curves, its last designs, and the landmarks."""
 
     curves: dict[str, Values]  # (T,) each
     optimum: float  # in standard deviations, NaN where unknown
     regret_scale: float  # units of regret in a standard deviation
     held_out: HeldOut = HeldOut()  # of a task that hides rows
+    worst: float = float("nan")  # visible value, in standard deviations
+    best: float = float("nan")  # visible value
+    last: LastDesigns = NOTHING

@@ -1,8 +1,9 @@
 """Progress of a sweep and of the steps inside a job: bars on a terminal, plain lines in a pipe."""
 
 import sys
+import threading
 import time
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import contextmanager
 from typing import Protocol, TypeVar
 
@@ -74,7 +75,8 @@ class Lines:
         left = spent / self.done * (self.total - self.done) if self.done else 0.0
         rest = f", about {left:.0f} s left" if self.done < self.total else ""
         if time.monotonic() - self.spoken > LINE_SECONDS or self.done >= self.total:
-            self._say(f"{self.done} of {self.total} runs, {spent:.1f} s{rest} ({self.work})")
+            work = f" ({self.work})" if self.work else ""
+            self._say(f"{self.done} of {self.total} runs, {spent:.1f} s{rest}{work}")
 
     def _say(self, line: str) -> None:
         self.spoken = time.monotonic()
@@ -146,6 +148,15 @@ def active() -> Reporter:
     return _active
 
 
+def bars() -> Progress:
+    """Return a place for bars with the time that each may take, gone afterwards."""
+    columns = (
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
+        TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(),
+    )  # fmt: skip
+    return Progress(*columns, console=console, transient=True)
+
+
 @contextmanager
 def reporting(total: int) -> Iterator[Reporter]:
     """Report the runs inside the block on stderr, as suits it."""
@@ -153,11 +164,7 @@ def reporting(total: int) -> Iterator[Reporter]:
     before = _active
     try:
         if console.is_terminal:
-            columns = (
-                TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
-                TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(),
-            )  # fmt: skip
-            with Progress(*columns, console=console, transient=True) as progress:
+            with bars() as progress:
                 _active = Bars(progress, total)
                 yield _active
         else:
@@ -165,6 +172,34 @@ def reporting(total: int) -> Iterator[Reporter]:
             yield _active
     finally:
         _active = before
+
+
+@contextmanager
+def following(count: Callable[[], int], reporter: Reporter) -> Iterator[None]:
+    """Report what others finish while the block waits for them, as often as counting is cheap."""
+    over = threading.Event()
+
+    def follow() -> None:
+        done, pause = 0, LINE_SECONDS
+        while not over.wait(pause):
+            began = time.monotonic()
+            done = _report_more(count(), done, reporter)
+            pause = max(LINE_SECONDS, 20 * (time.monotonic() - began))
+        _report_more(count(), done, reporter)
+
+    thread = threading.Thread(target=follow, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def _report_more(found: int, done: int, reporter: Reporter) -> int:
+    if found > done:
+        reporter.finish(found - done)
+    return max(found, done)
 
 
 @contextmanager

@@ -7,11 +7,12 @@ an installed package that announces a configuration package under the entry poin
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata, resources
 from importlib.resources.abc import Traversable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ class Entry:
     color: str
     summary: str
     fidelity: str = ""  # of a method to its paper: faithful, adaptation, own; empty: not said
+    lack: str = ""  # what it needs that is not installed here, as a sentence
 
 
 def entries(group: str) -> list[Entry]:
@@ -116,6 +118,18 @@ def usual_choices(config_name: str) -> dict[str, str]:
     return {group: choice for group, choice in _chosen(node) if not group.startswith("override ")}
 
 
+def find_lack(card: Mapping[str, Any]) -> str:
+    """Say which package the card of an option asks for that is not installed, "" if there is none.
+
+    `needs` is the module to be imported, `install` what to install for it.
+    """
+    module = str(card.get("needs", ""))
+    if not module or find_spec(module.partition(".")[0]) is not None:
+        return ""
+    wanted = card.get("install", module)
+    return f"it needs the module {module}, which is not installed; pip install '{wanted}'"
+
+
 def announced() -> dict[str, str]:
     """Return the configuration packages that installed distributions announce, by name."""
     return {point.name: point.value for point in metadata.entry_points(group=ENTRY_POINTS)}
@@ -191,6 +205,7 @@ def _entry(name: str, group: str, file: Traversable) -> Entry:
         str(card.get("color", "")),
         str(summary),
         str(card.get("fidelity", "")),
+        find_lack(card),
     )
 
 

@@ -19,6 +19,7 @@ from ddobench.judging import Ending, Judged, Values
 
 Better = Literal["higher", "lower", "neither"]
 Part = Literal["estimate", "mean", "iqm", "median"]  # an estimate is a mean with its interval
+Sheet = Literal["scores", "protocol"]  # ours, and figures that others report
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,8 @@ REGRET = Unit("regret", "", told_by="regret_unit")  # each task says which
 SHARE = Unit("share", "%", fraction=True)
 CORRELATION = Unit("correlation", "")  # from -1 to 1
 SECONDS = Unit("s", "s")
+RATIO = Unit("ratio", "")  # of one
+DISTANCE = Unit("distance", "")  # as `judging.Spread` has it
 
 
 @dataclass(frozen=True)
@@ -105,12 +108,92 @@ class OfHiddenRows:
 
 
 @dataclass(frozen=True)
+class OfLastDesigns:
+    """A percentile of the last designs that the method ranks first; normalised by all data or not.
+
+    Normalised is 0 for the least and 1 for the largest value of all data, hidden ones included.
+    """
+
+    percentile: float
+    normalised: bool = False
+
+    def __call__(self, ending: Ending) -> float:
+        """Take it."""
+        last = ending.last
+        if not len(last.values):
+            return float("nan")
+        value = float(np.percentile(last.values, self.percentile))
+        return _ratio(value - last.low, last.high - last.low) if self.normalised else value
+
+
+@dataclass(frozen=True)
+class OfSpread:
+    """How far the last designs ranked first are from each other, or from the data."""
+
+    part: Literal["diversity", "novelty"]
+
+    def __call__(self, ending: Ending) -> float:
+        """Take it."""
+        return float(getattr(ending.last.spread, self.part))
+
+
+@dataclass(frozen=True)
+class OfOrder:
+    """How well predictions order the last designs, or the best visible rows."""
+
+    part: Literal["order", "order_visible"]
+
+    def __call__(self, ending: Ending) -> float:
+        """Take it."""
+        return float(getattr(ending.last, self.part))
+
+
+@dataclass(frozen=True)
+class OfStability:
+    """The indicators of SOO-Bench (Qian et al. 2025), of a curve above the worst visible value.
+
+    With f the curve minus the worst visible value, and its mean over the iterations after the
+    start: OI compares it with the best visible value, SI with the best iteration, and SO is their
+    harmonic mean. The paper asks for positive f without saying how; the shift is ours.
+    """
+
+    curve: str
+    part: Literal["oi", "si", "so"]
+
+    def __call__(self, ending: Ending) -> float:
+        """Take it."""
+        values = ending.curves[self.curve] - ending.worst
+        values = values[1:] if len(values) > 1 else values
+        gained = _ratio(float(values.mean()), ending.best - ending.worst)
+        steady = _ratio(float(values.mean()), float(values.max()))
+        both = _ratio(2 * gained * steady, gained + steady)
+        return {"oi": gained, "si": steady, "so": both}[self.part]
+
+
+@dataclass(frozen=True)
+class ShareOfOptimum:
+    """The last number of a curve as a share of the optimum, both above the visible mean."""
+
+    curve: str
+
+    def __call__(self, ending: Ending) -> float:
+        """Take it."""
+        return _ratio(float(ending.curves[self.curve][-1]), ending.optimum)
+
+
+def _ratio(part: float, whole: float) -> float:
+    """Divide, NaN where there is nothing positive to divide by."""
+    return part / whole if whole > 0 else float("nan")
+
+
+@dataclass(frozen=True)
 class Tabled:
     """How a score appears in the score tables, one row per cell and method."""
 
     key: str  # how the names of its columns in scores.csv begin
     cells: Mapping[str, Part] = field(default_factory=dict)  # what people read, by heading
     summary: Literal["whole", "estimate", "mean"] = "estimate"  # how much of it the CSV has
+    sheet: Sheet = "scores"  # which table for people it is in
 
     def column(self, part: Part) -> str:
         """Return the column that holds a part; that of an estimate is its mean."""
@@ -372,9 +455,168 @@ HELD_OUT_TOP = Score(
     compare=True,
     rare=True,
 )
+TOP_BEST = Score(
+    name="top_p100",
+    meaning="The 100th percentile of the last designs that the method ranks first, 128 in full.",
+    unit=SD,
+    better="higher",
+    lines=("best of the designs", "ranked first"),
+    take=OfLastDesigns(100),
+    table=Tabled("top_p100", {"100th percentile (sd)": "mean"}, "mean", "protocol"),
+    page="Best of the designs ranked first",
+    claims=True,
+    compare=True,
+    rare=True,
+)
+TOP_MEDIAN = Score(
+    name="top_p50",
+    meaning="The 50th percentile of the last designs that the method ranks first, 128 in full.",
+    unit=SD,
+    better="higher",
+    lines=("median of the designs", "ranked first"),
+    take=OfLastDesigns(50),
+    table=Tabled("top_p50", {"50th percentile (sd)": "mean"}, "mean", "protocol"),
+    page="Median of the designs ranked first",
+    claims=True,
+    compare=True,
+    rare=True,
+)
+NORMALISED_BEST = Score(
+    name="normalised_p100",
+    meaning="The best of the last designs ranked first: 0 for the least of all data, 1 for the "
+    "best.",
+    unit=RATIO,
+    better="higher",
+    lines=("normalised best of the designs", "ranked first"),
+    take=OfLastDesigns(100, normalised=True),
+    table=Tabled("normalised_p100", {"100th, normalised": "mean"}, "mean", "protocol"),
+    page="Best of the designs ranked first, normalised by all data",
+    claims=True,
+    compare=True,
+    rare=True,
+)
+NORMALISED_MEDIAN = Score(
+    name="normalised_p50",
+    meaning="The median of the last designs ranked first: 0 for the least of all data, 1 for the "
+    "best.",
+    unit=RATIO,
+    better="higher",
+    lines=("normalised median of the designs", "ranked first"),
+    take=OfLastDesigns(50, normalised=True),
+    table=Tabled("normalised_p50", {"50th, normalised": "mean"}, "mean", "protocol"),
+    page="Median of the designs ranked first, normalised by all data",
+    claims=True,
+    compare=True,
+    rare=True,
+)
+SHARE_OF_OPTIMUM = Score(
+    name="optimum_share",
+    meaning="The final value, ranked by the method, as a share of the optimum: 0 is the visible "
+    "mean.",
+    unit=SHARE,
+    better="higher",
+    lines=("share of the optimum",),
+    take=ShareOfOptimum(VALUE_MODEL.name),
+    table=Tabled("optimum_share", {"of the optimum": "mean"}, "mean", "protocol"),
+    page="Share of the optimum at the end",
+    claims=True,
+    compare=True,
+    rare=True,
+)
+SOO_IMPROVEMENT = Score(
+    name="soo_oi",
+    meaning="SOO-Bench's OI: mean over iterations by the best visible value, above the worst one.",
+    unit=RATIO,
+    better="higher",
+    lines=("SOO-Bench OI",),
+    take=OfStability(VALUE_MODEL.name, "oi"),
+    table=Tabled("soo_oi", {"OI": "mean"}, "mean", "protocol"),
+    page="SOO-Bench OI, above the worst visible value",
+    claims=True,
+    rare=True,
+)
+SOO_STABILITY = Score(
+    name="soo_si",
+    meaning="SOO-Bench's SI: mean over iterations by the best one, above the worst visible value.",
+    unit=RATIO,
+    better="higher",
+    lines=("SOO-Bench SI",),
+    take=OfStability(VALUE_MODEL.name, "si"),
+    table=Tabled("soo_si", {"SI": "mean"}, "mean", "protocol"),
+    page="SOO-Bench SI, above the worst visible value",
+    claims=True,
+    rare=True,
+)
+SOO_BOTH = Score(
+    name="soo_so",
+    meaning="SOO-Bench's SO: the harmonic mean of OI and SI.",
+    unit=RATIO,
+    better="higher",
+    lines=("SOO-Bench SO",),
+    take=OfStability(VALUE_MODEL.name, "so"),
+    table=Tabled("soo_so", {"SO": "mean"}, "mean", "protocol"),
+    page="SOO-Bench SO, above the worst visible value",
+    claims=True,
+    rare=True,
+)
+ORDER_VISIBLE = Score(
+    name="order_top_decile",
+    meaning="AUPCC of the predictions of the best visible tenth: 1 is their order, 0.5 is chance.",
+    unit=RATIO,
+    better="higher",
+    lines=("order of the best", "visible tenth (AUPCC)"),
+    take=OfOrder("order_visible"),
+    table=Tabled("order_top_decile", {"order, top tenth": "mean"}, "mean", "protocol"),
+    page="Order of the best visible tenth, AUPCC",
+    claims=True,
+    compare=True,
+    rare=True,
+)
+ORDER_DESIGNS = Score(
+    name="order_designs",
+    meaning="AUPCC of the predictions of all last designs: 1 is their true order, 0.5 is chance.",
+    unit=RATIO,
+    better="higher",
+    lines=("order of the designs", "(AUPCC)"),
+    take=OfOrder("order"),
+    table=Tabled("order_designs", {"order, designs": "mean"}, "mean", "protocol"),
+    page="Order of the last designs, AUPCC",
+    claims=True,
+    compare=True,
+    rare=True,
+)
+DIVERSITY = Score(
+    name="diversity",
+    meaning="The mean distance between two of the last designs that the method ranks first.",
+    unit=DISTANCE,
+    better="neither",
+    lines=("diversity",),
+    take=OfSpread("diversity"),
+    table=Tabled("diversity", {"diversity": "mean"}, "mean", "protocol"),
+    page="Diversity of the designs ranked first",
+    claims=True,
+    rare=True,
+)
+NOVELTY = Score(
+    name="novelty",
+    meaning="The mean distance of the last designs ranked first to the nearest visible one.",
+    unit=DISTANCE,
+    better="neither",
+    lines=("novelty",),
+    take=OfSpread("novelty"),
+    table=Tabled("novelty", {"novelty": "mean"}, "mean", "protocol"),
+    page="Novelty of the designs ranked first",
+    claims=True,
+    rare=True,
+)
+PROTOCOL = (
+    *(TOP_BEST, TOP_MEDIAN, NORMALISED_BEST, NORMALISED_MEDIAN, SHARE_OF_OPTIMUM),
+    *(SOO_IMPROVEMENT, SOO_STABILITY, SOO_BOTH, ORDER_VISIBLE, ORDER_DESIGNS, DIVERSITY, NOVELTY),
+)  # what others report; runs stored before do not have them
 SCORES = (
     *(FINAL_MODEL, FINAL_ORACLE, BEST_ORACLE, MEDIAN_DESIGN, BEST_DESIGN, PREDICTED_FINAL),
     *(REGRET_FINAL, INVALID_FINAL, HELD_OUT_RANK, HELD_OUT_ERROR, HELD_OUT_TOP),
+    *PROTOCOL,
 )
 HEADLINE = FINAL_MODEL  # what methods are ranked by across tasks; a run without it has no score
 
@@ -459,9 +701,19 @@ def unstored_curves() -> dict[str, str]:
             and not score.stored}  # fmt: skip
 
 
-def tabled_scores() -> list[tuple[Score, Tabled]]:
-    """Return what the score tables have, each with how it appears there."""
-    return [(score, score.table) for score in (*LANDMARKS, *SCORES) if score.table is not None]
+def tabled_scores(sheet: Sheet | None = None) -> list[tuple[Score, Tabled]]:
+    """Return what the score tables have, or one of them, each with how it appears there."""
+    tabled = [(score, score.table) for score in (*LANDMARKS, *SCORES) if score.table is not None]
+    return [(score, table) for score, table in tabled if sheet in (None, table.sheet)]
+
+
+def meanings(sheet: Sheet) -> list[str]:
+    """Say what each column of a table for people means."""
+    return [
+        f"{', '.join(table.cells)}: {score.meaning}"
+        for score, table in tabled_scores(sheet)
+        if table.cells
+    ]
 
 
 def leaderboard_scores() -> list[tuple[Score, Tabled]]:

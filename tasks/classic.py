@@ -9,7 +9,9 @@ Functions and boxes are those of Surjanovic and Bingham's Virtual Library of Sim
 negated, as larger is better. The optimum is exact: it is moved to a place of its own for each seed,
 as in BBOB (Hansen et al. 2009), always inside the box, by f(R(x - place) + z*), where z* is the
 maximiser over all of R^d. Visible designs are uniform in the box, and a design outside of it is
-invalid.
+invalid. Values fall off so steeply that the best of 5,000 such designs at d=20 is at 93 % of the
+way from their mean to the optimum (Rastrigin: 50 %), so that the better half is hidden unless told
+otherwise, which leaves 29 % (12 %).
 """
 
 from collections.abc import Callable

@@ -117,6 +117,7 @@ class TFBind8(Task):
             ),
             optimum=table.max().repeat(seeds),
             graphs=None,
+            full_range=torch.stack(table.aminmax()).repeat(seeds, 1),
             table=table,
         )
 

@@ -10,13 +10,15 @@ Take = Callable[[int], tuple[Tensor, Tensor]]  # the next R rows (R, d) and thei
 PILOT = 20_000  # rows of an instance that fix what its percentiles are
 
 
-def fill_below(x: Tensor, y: Tensor, percentile: float | None, *, pilot: Take, rows: Take) -> None:
+def fill_below(
+    x: Tensor, y: Tensor, percentile: float | None, *, pilot: Take, rows: Take, size: int = PILOT
+) -> None:
     """Fill x (N, d) and y (N,) with the first of `rows` whose value is at most a percentile.
 
-    The percentile is that of PILOT rows of `pilot`, so that a smaller table is the beginning of a
+    The percentile is that of `size` rows of `pilot`, so that a smaller table is the beginning of a
     larger one. None: nothing is hidden, and no pilot is drawn.
     """
-    ceiling = inf if percentile is None else float(pilot(PILOT)[1].quantile(percentile / 100.0))
+    ceiling = inf if percentile is None else float(pilot(size)[1].quantile(percentile / 100.0))
     filled = 0
     while filled < len(y):
         missing = len(y) - filled

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ddobench.judging import HeldOut, Reference, Values
+from ddobench.judging import HeldOut, Judged, LastDesigns, Reference, Spread, Values, overlap_area
 
 REFERENCE = Reference.of(np.array([0.0, 2.0, 4.0]), float("nan"))  # mean 2
 VALUES = np.linspace(5.0, 9.0, 20)
@@ -38,3 +38,61 @@ def test_the_same_prediction_everywhere_has_an_error_but_no_order() -> None:
     found = HeldOut.of(VALUES, np.full(20, 7.0), REFERENCE)
     assert np.isfinite(found.error)
     assert np.isnan(found.rank)
+
+
+def test_the_same_order_has_all_the_area_and_chance_has_half_of_it() -> None:
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=2000)
+    assert overlap_area(3 * truth + 1, truth) == 1.0
+    assert overlap_area(rng.normal(size=2000), truth) == pytest.approx(0.5, abs=0.03)
+    assert overlap_area(-truth, truth) == pytest.approx(1 - np.log(2), abs=0.01)
+
+
+def test_the_area_is_the_mean_overlap_of_the_first_few() -> None:
+    truth, predicted = np.array([4.0, 3.0, 2.0, 1.0]), np.array([3.0, 4.0, 1.0, 2.0])
+    assert overlap_area(predicted, truth) == pytest.approx((0 + 2 / 2 + 2 / 3 + 4 / 4) / 4)
+
+
+def test_equal_predictions_earn_nothing_and_equal_truths_cost_nothing() -> None:
+    truth = np.array([4.0, 3.0, 2.0, 1.0])
+    assert overlap_area(np.array([1.0, 1.0, 1.0, 0.0]), truth) < overlap_area(truth, truth)
+    assert overlap_area(np.array([9.0, 8.0, 1.0]), np.array([5.0, 5.0, 0.0])) == 1.0
+
+
+@pytest.mark.parametrize("predicted", [np.zeros(4), np.full(4, np.nan)])
+def test_what_orders_nothing_has_no_area(predicted: Values) -> None:
+    assert np.isnan(overlap_area(predicted, np.arange(4.0)))
+
+
+def test_distances_of_numbers_are_in_deviations_and_the_same_in_any_dimension() -> None:
+    visible = np.tile(np.array([[0.0], [2.0]]), (1, 5))  # standard deviation 1
+    designs = np.full((2, 5), 2.0)
+    designs[1] = 5.0
+    found = Spread.of(designs, visible, categorical=False)
+    assert found.diversity == pytest.approx(3.0)
+    assert found.novelty == pytest.approx(1.5)
+
+
+def test_distances_of_categories_count_the_variables_that_differ() -> None:
+    visible = np.array([[0.0, 0.0, 0.0, 0.0]])
+    designs = np.array([[0.0, 0.0, 0.0, 3.0], [1.0, 2.0, 0.0, 3.0]])
+    found = Spread.of(designs, visible, categorical=True)
+    assert (found.diversity, found.novelty) == (0.5, 0.5)
+
+
+def test_one_design_has_no_diversity_and_one_that_is_lost_no_distance() -> None:
+    visible = np.zeros((3, 2))
+    assert Spread.of(np.ones((1, 2)), visible, categorical=False).diversity == 0.0
+    for lost in (np.nan, np.inf, 1e200):
+        found = Spread.of(np.full((2, 2), lost), visible, categorical=False)
+        assert np.isnan(found.novelty)
+
+
+def test_the_last_designs_are_those_ranked_first_on_the_scale_of_all_data() -> None:
+    reference = Reference.of(np.array([0.0, 2.0]), 9.0, (-4.0, 6.0))  # mean 1, deviation 1
+    values = np.array([[9.0, 9.0, 9.0], [5.0, np.nan, 3.0]])
+    judged = Judged.of(values, np.array([[1.0, 2.0, 3.0]] * 2), top=2, reference=reference)
+    last = LastDesigns.of(judged, reference, 0.7, Spread())
+    assert last.values.tolist() == [2.0, -1.0]  # the best predicted first, an invalid one the worst
+    assert (last.low, last.high, last.order_visible) == (-5.0, 5.0, 0.7)
+    assert last.forget_values().values.size == 0

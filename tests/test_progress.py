@@ -3,6 +3,7 @@
 import io
 import itertools
 import re
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -10,7 +11,16 @@ from rich.console import Console
 from rich.progress import Progress
 
 from ddobench import progress
-from ddobench.progress import Bars, Lines, Silent, active, reporting, stage, track
+from ddobench.progress import (
+    Bars,
+    Lines,
+    Silent,
+    active,
+    following,
+    reporting,
+    stage,
+    track,
+)
 
 
 class Ear(Silent):
@@ -195,3 +205,26 @@ def test_steps_inside_a_stage_are_told_apart(ear: Ear) -> None:
     assert [what for what, _, _ in ear.steps] == [
         "judging units, round", "judging additive, round", "round",
     ]  # fmt: skip
+
+
+def test_what_others_finish_is_reported_while_one_waits_for_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.01)
+    counts = iter([0, 2, 2, 5])
+    finished: list[int] = []
+    last = threading.Event()
+
+    def count() -> int:
+        found = next(counts, None)
+        if found is None:
+            last.set()
+        return 5 if found is None else found
+
+    class Counter(Silent):
+        def finish(self, runs: int) -> None:
+            finished.append(runs)
+
+    with following(count, Counter()):
+        assert last.wait(60)
+    assert finished == [2, 3]

@@ -10,11 +10,22 @@ import pytest
 
 from ddobench import scores
 from ddobench.compare.__main__ import main as compare
-from ddobench.judging import Ending
+from ddobench.judging import Ending, LastDesigns
 from ddobench.report.claims.claims import parse_claims
 from ddobench.report.output.writer import write_report
 from ddobench.runner.execute import execute
-from ddobench.scores import SHARE, Curve, Largest, Last, OfHiddenRows, Score, Shortfall, Tabled
+from ddobench.scores import (
+    SHARE,
+    Curve,
+    Largest,
+    Last,
+    OfLastDesigns,
+    OfStability,
+    Score,
+    ShareOfOptimum,
+    Shortfall,
+    Tabled,
+)
 from ddobench.store.runs import Store, load, load_curves
 from tests.report.test_page_single_runs import unpack
 from tests.support.fakes import Climb, specify_fake
@@ -107,8 +118,8 @@ def test_every_number_of_a_run_has_a_name_of_its_own_and_a_sentence(
 
 def test_every_score_of_a_curve_names_one_that_is_declared() -> None:
     for score in scores.SCORES:
-        assert isinstance(score.take, Last | Largest | Shortfall | OfHiddenRows)
-        if not isinstance(score.take, OfHiddenRows):
+        assert score.take is not None
+        if hasattr(score.take, "curve"):
             assert score.take.curve in scores.curve_names()
 
 
@@ -124,6 +135,50 @@ def test_scores_are_taken_at_the_end_at_the_best_iteration_or_from_the_optimum()
     assert Last("a")(ending) == 3.0
     assert Largest("a")(ending) == 5.0
     assert Shortfall("a")(ending) == 14.0
+
+
+def ending_at(values: Sequence[float], **more: float) -> Ending:
+    last = LastDesigns(np.asarray(values), low=-2.0, high=8.0)
+    curves = {"a": np.array([9.0, 1.0, 3.0])}
+    return Ending(curves, optimum=6.0, regret_scale=1.0, worst=-1.0, best=3.0, last=last, **more)
+
+
+def test_percentiles_are_of_the_designs_ranked_first_and_normalised_by_all_data() -> None:
+    ending = ending_at([0.0, 1.0, 3.0])
+    assert OfLastDesigns(100)(ending) == 3.0
+    assert OfLastDesigns(50)(ending) == 1.0
+    assert OfLastDesigns(100, normalised=True)(ending) == pytest.approx(0.5)
+    assert np.isnan(OfLastDesigns(50)(ending_at([])))
+    unknown = replace(ending, last=LastDesigns(np.ones(3)))
+    assert np.isnan(OfLastDesigns(50, normalised=True)(unknown))
+
+
+def test_stability_is_measured_above_the_worst_visible_value_and_after_the_start() -> None:
+    ending = ending_at([1.0])
+    gained, steady = 3.0 / 4.0, 3.0 / 4.0  # the mean of 2 and 4, by 3 - (-1), and by 4
+    assert OfStability("a", "oi")(ending) == pytest.approx(gained)
+    assert OfStability("a", "si")(ending) == pytest.approx(steady)
+    assert OfStability("a", "so")(ending) == pytest.approx(0.75)
+    alone = replace(ending, curves={"a": np.array([1.0])})
+    assert OfStability("a", "oi")(alone) == pytest.approx(0.5)
+    hopeless = replace(ending, curves={"a": np.array([-1.0, -1.0])})
+    assert np.isnan(OfStability("a", "si")(hopeless))
+
+
+def test_the_share_of_the_optimum_is_that_of_the_standings() -> None:
+    ending = ending_at([1.0])
+    assert ShareOfOptimum("a")(ending) == pytest.approx(0.5)
+    for optimum in (np.nan, -1.0):
+        assert np.isnan(ShareOfOptimum("a")(replace(ending, optimum=optimum)))
+
+
+def test_figures_of_the_field_are_in_a_table_of_their_own() -> None:
+    ours, theirs = (
+        {score.name for score, _ in scores.tabled_scores(sheet)} for sheet in ("scores", "protocol")
+    )
+    assert theirs == {score.name for score in scores.PROTOCOL}
+    assert not ours & theirs
+    assert all(score.rare for score in scores.PROTOCOL)  # runs stored before do not have them
 
 
 def test_a_score_that_is_not_stored_can_only_be_the_end_of_a_curve() -> None:

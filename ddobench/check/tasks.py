@@ -30,6 +30,8 @@ def shapes(subject: Subject) -> str | None:
         return f"{len(drawn.graphs)} graphs for {seeds} seeds"
     if drawn.optimum is not None and drawn.optimum.shape != (seeds,):
         return f"an optimum of the shape {tuple(drawn.optimum.shape)} for {seeds} seeds"
+    if drawn.lower_bound is not None and drawn.lower_bound.shape != (seeds,):
+        return f"a lower bound of the shape {tuple(drawn.lower_bound.shape)} for {seeds} seeds"
     if drawn.hidden is not None and drawn.hidden.shape[:2] != wanted:
         return f"hidden coordinates of the shape {tuple(drawn.hidden.shape)}"
     return None

@@ -27,11 +27,13 @@ GROUPS = {
     "Graphs": "graph",
     "Surrogates": "surrogate",
     "Searches": "search",
+    "Rules to select settings by": "select",
     "Experiments": "experiment",
 }
 KEYS = {
     "task, method, experiment": "one of those above",
     "latent, axes, graph, surrogate, search": "the parts of a method, one of those above",
+    "select": "a rule that chooses settings of the method on visible rows, one of those above",
     "d, n": "design dimensions and visible rows; each task brings its default",
     "seed": "7, 0-49 or 0-9,20-24",
     "budget": "full, small, tiny or few_designs: training steps and numbers of designs",
@@ -65,7 +67,8 @@ def print_help() -> None:
 
 
 def _sum_up(entry: registry.Entry) -> str:
-    return f"{entry.summary} ({entry.fidelity})" if entry.fidelity else entry.summary
+    notes = [note for note in (entry.fidelity, entry.lack) if note]
+    return f"{entry.summary} ({'; '.join(notes)})" if notes else entry.summary
 
 
 def _print_pairs(console: Console, title: str, pairs: dict[str, str]) -> None:

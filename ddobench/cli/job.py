@@ -58,7 +58,12 @@ def run_job(cfg: DictConfig) -> "Outcome":
     if missing:
         spec.build()
     if settings.plan:
-        print(f"{spec.title}: {len(missing)} of {len(seeds)} seeds to run; plan=true runs nothing")
+        from ddobench.cli.costs import estimate_cost
+
+        cost = estimate_cost(store, spec) if missing else None
+        told = f", {cost.describe()}" if cost else ""
+        print(f"{spec.title}: {len(missing)} of {len(seeds)} seeds to run{told}; "
+              "plan=true runs nothing")  # fmt: skip
         raise SystemExit(0)
     if not missing:
         print(_describe(spec, seeds, 0, store))

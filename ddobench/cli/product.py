@@ -3,9 +3,9 @@
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from hydra.core.override_parser.types import Override, RangeSweep
+from hydra.core.override_parser.types import Override, RangeSweep, ValueType
 
 from ddobench import registry
 from ddobench.cli.settings import MANY, WHOLE
@@ -20,6 +20,7 @@ class Product:
 
     values: list[list[str]]  # of each key, as `key=value`
     seeds: list[str]  # as typed, empty if they are not
+    left_out: list[str] = field(default_factory=list)  # what a glob names and is not installed
 
     @property
     def number(self) -> int:
@@ -33,13 +34,31 @@ class Product:
 def multiply(overrides: Sequence[Override]) -> Product:
     """Return what the overrides of a sweep come to; a later one replaces an earlier of its key."""
     swept: dict[str, list[str]] = {}
+    left_out: dict[str, list[str]] = {}
     for override in overrides:
         key = override.get_key_element()
         if "." not in key:  # a key of the top exists: there is nothing to add
             key = key.lstrip("+")
-        swept[key] = [f"{key}={value}" for value in _values(override, key)]
+        lacks = _lacks(override)
+        values = [value for value in _values(override, key) if value not in lacks]
+        left_out[key] = [f"{key}={name} is left out: {lack}" for name, lack in lacks.items()]
+        if not values:
+            raise UsageError(left_out[key][0])
+        swept[key] = [f"{key}={value}" for value in values]
     seeds = [word.partition("=")[2] for word in swept.pop("seed", [])]
-    return Product(list(swept.values()), seeds)
+    return Product(list(swept.values()), seeds, list(itertools.chain(*left_out.values())))
+
+
+def _lacks(override: Override) -> dict[str, str]:
+    """Return which options of a glob cannot be used here, and why; what is named is not left out.
+
+    Whoever asks for everything asks for everything there is.
+    """
+    if override.value_type != ValueType.GLOB_CHOICE_SWEEP:
+        return {}
+    named = set(override.sweep_string_iterator())
+    options = registry.entries(override.key_or_group)
+    return {entry.name: entry.lack for entry in options if entry.lack and entry.name in named}
 
 
 def _values(override: Override, key: str) -> list[str]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from hydra._internal.core_plugins.basic_launcher import BasicLauncher
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.config_loader import ConfigLoader
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -23,7 +24,7 @@ from omegaconf import DictConfig
 from ddobench.cli.argv import QUOTES, spell
 from ddobench.cli.product import Product, multiply
 from ddobench.cli.settings import DEFAULT_RESULTS, LISTED, configured_seeds, read_settings
-from ddobench.progress import reporting
+from ddobench.progress import following, reporting
 from ddobench.seeds import Seeds, parse_seeds
 
 if TYPE_CHECKING:
@@ -102,6 +103,8 @@ class SeedSweeper(BasicSweeper):
         settings = read_settings(self.config)
         store = Store(settings.results)
         products = [self._product(arguments, case) for case in self.cases]
+        for sentence in dict.fromkeys(s for product in products for s in product.left_out):
+            print(sentence)
         number = sum(product.number for product in products)
         if settings.plan and number > LISTED:
             print(f"{number} points, each with its seeds: a plan looks at {LISTED} at most; "
@@ -112,7 +115,7 @@ class SeedSweeper(BasicSweeper):
         total = sum(len(point.seeds) for point in points)
         missing = sum(len(point.missing) for point in points)
         if settings.plan:
-            _print_plan(points, total, missing)
+            _print_plan(points, total, missing, store)
             return []
         if not missing:
             print(f"nothing to run: all {total} runs of this sweep are stored in {store.folder}")
@@ -132,6 +135,9 @@ class SeedSweeper(BasicSweeper):
         self, points: Sequence[Point], store: "Store", total: int, missing: int
     ) -> Sequence[JobReturn]:
         """Run the jobs; if that ends early, say what is stored."""
+        from ddobench.runner.provenance import command_line
+        from ddobench.store.sweeps import announce
+
         assert self.launcher is not None
 
         def say_rest(why: str) -> None:
@@ -139,9 +145,13 @@ class SeedSweeper(BasicSweeper):
             print(f"{why}: {total - left} of {total} runs are stored; "
                   "the same command continues with the rest")  # fmt: skip
 
+        goals = [(point.spec.place(store), point.missing) for point in points]
         try:
-            with reporting(missing):
-                return self.launcher.launch(_jobs(points), initial_job_idx=0)
+            with announce(store, command_line(), goals) as sweep, reporting(missing) as reporter:
+                if isinstance(self.launcher, BasicLauncher):  # jobs of this process tell themselves
+                    return self.launcher.launch(_jobs(points), initial_job_idx=0)
+                with following(lambda: sweep.count_done(store.folder), reporter):
+                    return self.launcher.launch(_jobs(points), initial_job_idx=0)
         except KeyboardInterrupt:
             say_rest("interrupted")
             raise SystemExit(130) from None
@@ -204,9 +214,17 @@ def _jobs(points: Sequence[Point]) -> list[list[str]]:
     ]
 
 
-def _print_plan(points: Sequence[Point], total: int, missing: int) -> None:
+def _print_plan(points: Sequence[Point], total: int, missing: int, store: "Store") -> None:
+    from ddobench.cli.costs import describe_costs, estimate_cost
+
+    planned = []
     for point in points:
-        print(f"{point.spec.title}: {len(point.missing)} of {len(point.seeds)} seeds to run")
+        cost = estimate_cost(store, point.spec) if point.missing else None
+        planned.append((len(point.missing), cost))
+        told = f", {cost.describe()}" if cost else ""
+        print(f"{point.spec.title}: {len(point.missing)} of {len(point.seeds)} seeds to run{told}")
+    if missing:
+        print(describe_costs(planned, store))
     print(f"{missing} of {total} runs to do; plan=true runs nothing")
 
 

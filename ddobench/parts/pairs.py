@@ -5,7 +5,8 @@ by a function of each variable alone; what that leaves is averaged over the join
 pair, and the sum of squares of these means is compared with what is left (F-test, with as many
 degrees of freedom as settings were seen beyond the two margins). Pairs that pass the corrected
 level are fitted too, and the others tested again on what is left then, until no more is found: a
-strong pair hides a weak one only once.
+strong pair hides a weak one only once. Pairs whose tables have more cells together than there are
+rows cannot be learned, however significant: the weakest are dropped.
 """
 
 from collections.abc import Sequence
@@ -26,6 +27,7 @@ from ddobench.parts.discovery import CORRECTIONS, Discovered, Discovery, GraphIn
 
 NOISE = 1e-6  # standard deviations of the values, below which nothing is left to explain
 MOST_FEATURES = 3000  # that are fitted before what is left is tested once more
+MOST_CELLS = 10_000  # of the tables of all pairs together
 
 
 @dataclass(kw_only=True)
@@ -62,6 +64,7 @@ class Pairs(Discovery):
         rows, d = x.shape
         sizes = [int(column.max()) + 1 for column in x.T]
         found: list[tuple[int, int]] = []  # the strongest first
+        cells = np.zeros(0)  # of the tables of these, added up
         for _ in range(self.rounds):
             scopes: list[Scope] = [*((i,) for i in range(d)), *found]
             left, rank = explain(x, (y - y.mean()) / (y.std() or 1.0), scopes, sizes)
@@ -73,10 +76,13 @@ class Pairs(Discovery):
             order = np.argsort(p, kind="stable")
             new = [tested[i] for i in order if adjusted[i] <= self.alpha]
             found += new
-            cells = sum(sizes[i] * sizes[j] for i, j in found)
-            if not new or cells > min(rows / 2, MOST_FEATURES):
+            cells = np.cumsum([sizes[i] * sizes[j] for i, j in found])
+            if not new or cells[-1] > min(rows / 2, MOST_FEATURES):
                 break
-        kept = thin_out(d, found, self.most_cliques)
+        fillable = [
+            pair for pair, n in zip(found, cells, strict=True) if n <= min(rows, MOST_CELLS)
+        ]
+        kept = thin_out(d, fillable, self.most_cliques)
         return Discovered(Graph.from_edges(d, kept), None, len(found) - len(kept), rows)
 
 

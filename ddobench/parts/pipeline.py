@@ -100,8 +100,9 @@ class Pipeline(Method):
         return None
 
     def fit(self, data: Dataset, rng: Streams) -> None:
-        """Fit the parts one after the other."""
+        """Fit the parts one after the other; what an earlier fit left is forgotten."""
         self._data = data
+        self._failures, self._predicted = {}, []
         self._relaxation, relaxed = self._relax(data)
         self._latent = self._choose_latent(data.space)
         self._y_scale = Standardiser.of(data.y)

@@ -367,6 +367,19 @@ def describe_fit(model: NetworkModel, histories: Sequence[History]) -> list[dict
     return reports
 
 
+def describe_training(history: History) -> list[dict[str, Any]]:
+    """Return the loss of each seed over training, and that on held-out rows."""
+    return [
+        {
+            "training_loss": thin(history.losses[:, seed].numpy()),
+            "training_steps": len(history.losses),
+            "held_out_loss": history.held_out[:, seed].tolist(),
+            "held_out_steps": list(history.check_steps),
+        }
+        for seed in range(history.losses.shape[1])
+    ]
+
+
 def thin(curve: NDArray[Any]) -> list[float]:  # (steps,) -> (at most CURVE_POINTS,)
     """Return the means of equal stretches of a curve."""
     stretches = np.array_split(curve, min(CURVE_POINTS, len(curve)))

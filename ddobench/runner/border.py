@@ -40,6 +40,13 @@ def check_problem(problem: Problem, task: Task, seeds: int) -> None:
         )
     if problem.optimum is not None and torch.isinf(problem.optimum).any():
         raise ValueError("the optimum must be finite, or None where it is not known, got inf")
+    if problem.full_range is not None:
+        _check_range(problem.full_range, y)
+    bound = problem.lower_bound
+    if bound is not None and (bound.shape != (seeds,) or not torch.isfinite(bound).all()):
+        raise ValueError(
+            f"the lower bound must be finite and (S={seeds},) or None, got {bound.tolist()}"
+        )
     if problem.graphs is not None and len(problem.graphs) != seeds:
         raise ValueError(f"there must be a graph for each of S={seeds} seeds or None, "
                          f"got {len(problem.graphs)}")  # fmt: skip
@@ -48,6 +55,17 @@ def check_problem(problem: Problem, task: Task, seeds: int) -> None:
             f"hidden coordinates must be (S, N, ...) = {tuple(x.shape[:2])} or None, "
             f"got {tuple(problem.hidden.shape)}"
         )
+
+
+def _check_range(full_range: torch.Tensor, y: torch.Tensor) -> None:
+    """Raise unless the range of all data is one, and holds the visible values y (S, N)."""
+    if full_range.shape != (len(y), 2):
+        raise ValueError(
+            f"the full range must be (S={len(y)}, 2) or None, got {tuple(full_range.shape)}"
+        )
+    low, high = full_range.unbind(dim=1)
+    if not ((low <= y.amin(dim=1)) & (y.amax(dim=1) <= high) & (low < high)).all():
+        raise ValueError("the full range must hold all visible values, and be more than a point")
 
 
 def check_description(description: Description) -> Description:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ddobench.contracts import Dataset, Method, Problem, Task
 from ddobench.errors import StorageError
-from ddobench.judging import HeldOut, Reference
+from ddobench.judging import HeldOut, Judged, LastDesigns, Reference, Spread, overlap_area
 from ddobench.progress import active, track
 from ddobench.rng import Streams
 from ddobench.runner.border import (
@@ -27,9 +27,10 @@ from ddobench.runner.border import (
 from ddobench.runner.diagnostics import describe_excess, diagnose
 from ddobench.runner.failures import locate
 from ddobench.runner.provenance import command_line, describe_machine
-from ddobench.runner.scoring import conclude, find_non_finite, forget_values, score
+from ddobench.runner.scoring import conclude, find_non_finite, forget_values
 from ddobench.runner.spec import Specification
 from ddobench.runner.time_limit import NEVER, Deadline, TimeLimitError, time_limit
+from ddobench.scores import compute_curves
 from ddobench.seeds import format_seeds
 from ddobench.store.records import Portrait, Record
 from ddobench.store.runs import Place, Store
@@ -57,6 +58,7 @@ class _Truth:
     values: list[Tensor]  # T tensors (S, K), NaN where invalid
     measured: list[Mapping[str, Tensor]]  # T times, each (S, K)
     held_out: list[HeldOut]  # of each seed
+    order: list[float]  # of the predictions of each seed's best visible rows
     known: bool  # whether designs have values at all
 
 
@@ -256,7 +258,12 @@ def run_seeds(
     fitted = time.perf_counter()
     trajectory = collect(method, starts, Streams(seeds, PROPOSE), deadline)
     proposed, done = time.perf_counter(), time.process_time()
-    truth = _measure(trajectory, problem, judge_hidden_rows(method, problem, references))
+    truth = _measure(
+        trajectory,
+        problem,
+        judge_hidden_rows(method, problem, references),
+        judge_best_rows(method, data, trajectory),
+    )
     evaluated = time.perf_counter()
 
     share = 1 / len(seeds)
@@ -272,7 +279,7 @@ def run_seeds(
     diagnostics = diagnose(method, problem, problem.evaluate)
     records = []
     for i, seed in enumerate(seeds):
-        record = _record_one(trajectory, truth, i, spec, references[i], task)
+        record = _record_one(trajectory, truth, i, spec, references[i], task, data)
         row = {**base, **_reference_row(references[i]), **record.row, **seconds, "seed": seed}
         if i in failures:
             row |= {"status": "failed", "reason": failures[i]}
@@ -356,13 +363,31 @@ def judge_hidden_rows(
     ]
 
 
-def _measure(trajectory: Trajectory, problem: Problem, held_out: list[HeldOut]) -> _Truth:
+def judge_best_rows(method: Method, data: Dataset, trajectory: Trajectory) -> list[float]:
+    """Return how well a fitted method orders the best visible tenth, NaN if it predicts nothing.
+
+    It is asked in the precision of its own designs.
+    """
+    best = data.y.argsort(dim=1, descending=True, stable=True)[:, : max(2, data.n // 10)]
+    rows = torch.take_along_dim(data.x, best[..., None], dim=1)  # (S, N / 10, d)
+    silent = trajectory.predicted[-1] is None
+    predicted = None if silent else method.predict(rows.to(trajectory.designs[-1].dtype))
+    if predicted is None:
+        return [float("nan")] * len(best)
+    told = predicted.detach().cpu().to(torch.float64).numpy()
+    truth = torch.take_along_dim(data.y, best, dim=1).numpy()
+    return [overlap_area(guess, y) for guess, y in zip(told, truth, strict=True)]
+
+
+def _measure(
+    trajectory: Trajectory, problem: Problem, held_out: list[HeldOut], order: list[float]
+) -> _Truth:
     values = [problem.evaluate(designs) for designs in trajectory.designs]
     measured: list[Mapping[str, Tensor]] = []
     for designs in trajectory.designs:
         first = measured[0] if measured else None
         measured.append(check_measurements(problem.measure(designs), designs, first))
-    return _Truth(values, measured, held_out, problem.measures)
+    return _Truth(values, measured, held_out, order, problem.measures)
 
 
 def _record_one(
@@ -372,6 +397,7 @@ def _record_one(
     spec: Specification,
     reference: Reference,
     task: Task,
+    data: Dataset,
 ) -> Record:
     """Score one seed of a batch."""
     values = torch.stack([value[i] for value in truth.values]).numpy()  # (T, K)
@@ -379,7 +405,8 @@ def _record_one(
     predicted = (
         torch.stack(known).to(torch.float64).numpy() if len(known) == len(values) else None
     )  # (T, K)
-    scored = score(values, predicted, spec.config["budget"]["top"], reference)
+    judged = Judged.of(values, predicted, spec.config["budget"]["top"], reference)
+    scored = compute_curves(judged)
     curves = {
         "iteration": np.asarray(trajectory.iterations),
         **(scored if truth.known else forget_values(scored)),
@@ -388,7 +415,11 @@ def _record_one(
             for name in truth.measured[0]
         },
     }
-    scores = conclude(curves, reference, task.regret_unit, truth.held_out[i])
+    first = trajectory.designs[-1][i].to(torch.float64).numpy()[judged.chosen[-1]]  # (top, d)
+    spread = Spread.of(first, data.x[i].numpy(), data.space.categorical)
+    last = LastDesigns.of(judged, reference, truth.order[i], spread)
+    last = last if truth.known else last.forget_values()
+    scores = conclude(curves, reference, task.regret_unit, truth.held_out[i], last)
     reason = find_non_finite(curves, scores, truth.known)
     row = {
         "status": "failed" if reason else "ok",
@@ -413,10 +444,12 @@ def _shorten(predicted: NDArray[np.float64]) -> NDArray[np.float32]:
 
 
 def _references(problem: Problem) -> list[Reference]:
-    optima = problem.optimum
+    unknown = torch.full((len(problem.data.y), 2), torch.nan)
+    optima = unknown[:, 0] if problem.optimum is None else problem.optimum
+    ranges = unknown if problem.full_range is None else problem.full_range
     return [
-        Reference.of(y.numpy(), float("nan") if optima is None else float(optima[i]))
-        for i, y in enumerate(problem.data.y)
+        Reference.of(y.numpy(), float(optimum), (float(low), float(high)))
+        for y, optimum, (low, high) in zip(problem.data.y, optima, ranges, strict=True)
     ]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ddobench.judging import Ending, HeldOut, Judged, Reference, Values
+from ddobench.judging import NOTHING, Ending, HeldOut, Judged, LastDesigns, Reference, Values
 from ddobench.scores import CURVES, HEADLINE, compute_curves, compute_scores
 
 
@@ -33,11 +33,13 @@ def conclude(
     reference: Reference,
     regret_unit: str,
     held_out: HeldOut = HeldOut(),  # noqa: B008 - frozen
+    last: LastDesigns = NOTHING,
 ) -> dict[str, float]:
     """Return one number for each score of a run."""
-    optimum = float(reference.standardise(np.asarray(reference.optimum)))
+    landmarks = np.asarray([reference.optimum, reference.worst, reference.best])
+    optimum, worst, best = reference.standardise(landmarks).tolist()
     scale = reference.sd if regret_unit == "raw" else 1.0
-    return compute_scores(Ending(dict(curves), optimum, scale, held_out))
+    return compute_scores(Ending(dict(curves), optimum, scale, held_out, worst, best, last))
 
 
 def find_non_finite(

@@ -21,12 +21,14 @@ from ddobench.runner.build import (
     check_targets,
     name_classes,
 )
+from ddobench.runner.selection import GRID, offer
 from ddobench.variants import format_variant
 
 if TYPE_CHECKING:
     from ddobench.contracts import Method, Task  # these need PyTorch, which takes seconds
     from ddobench.store.runs import Place, Store
 
+SELECT = "select"  # the group of rules that choose settings
 _UNSAID = (CARD, "device")  # keys that never change a result
 _IRRELEVANT = (*_UNSAID, "file")  # of a file counts the hash of its content, not where it lies
 
@@ -93,13 +95,16 @@ def specify(cfg: DictConfig, choices: Mapping[str, Any]) -> Specification:
     check_whole("seeds_per_job", cfg.seeds_per_job, 1)
     _check_timeout(cfg.timeout)
     config = {key: _resolve(cfg, key) for key in ("task", "method", "budget")}
+    plain, rule = config["method"], choices.get(SELECT)
+    if rule:
+        config["method"] = offer(plain, _resolve(cfg, SELECT))
     check_targets(config, cfg.allow_code)
     for key, node in config.items():
         check_finite(key, node)
     for key in ("designs", "top"):
         check_whole(f"budget.{key}", config["budget"].get(key), 1)
     task, method = str(choices["task"]), str(choices["method"])
-    parts = {name: str(choices[name]) for name in PARTS if name in config["method"]}
+    parts = {name: str(choices[name]) for name in PARTS if name in plain}
     return Specification(
         task=task,
         method=method,
@@ -111,8 +116,9 @@ def specify(cfg: DictConfig, choices: Mapping[str, Any]) -> Specification:
         config=config,
         task_departures=dict(_departures(config["task"], _written(cfg, "task", task))),
         method_departures={
-            **dict(_part_departures(cfg, config["method"], parts, _usual_parts(method))),
-            **dict(_departures(config["method"], _written(cfg, "method", method))),
+            **dict(_part_departures(cfg, plain, parts, _usual_parts(method))),
+            **dict(_departures(plain, _written(cfg, "method", method))),
+            **(dict(_rule_departures(cfg, str(rule))) if rule else {}),
         },
         # Two methods that come to the same line-up have the same numbers but runs of their own.
         digest=digest({**config, "chosen": {"task": task, "method": method}}),
@@ -166,6 +172,15 @@ def _part_departures(
             yield name, choice
         if isinstance(method[name], Mapping):
             yield from _departures(method[name], _written(cfg, name, choice), f"{name}.")
+
+
+def _rule_departures(cfg: DictConfig, rule: str) -> Iterator[tuple[str, str]]:
+    """Yield the rule that chooses settings, and where it is not as its file has it."""
+    yield SELECT, rule
+    told, written = _resolve(cfg, SELECT), _written(cfg, SELECT, rule)
+    yield from _departures({**written, **told}, written, f"{SELECT}.")
+    grid, usual = told.get(GRID) or {}, written.get(GRID) or {}
+    yield from ((f"{SELECT}.{GRID}.{name}", str(grid[name])) for name in grid if name not in usual)
 
 
 def _departures(

@@ -47,6 +47,7 @@ _CHECKSUM = struct.Struct("<I")  # before each part of a run
 _WORDS = ("<i8", "<f8")  # what curves are made of
 _LONGEST_TEXT = 20_000_000  # bytes, decompressed
 _BASE = 4096  # characters of what a run tells; more would be mostly numbers, which never recur
+_LARGEST = 10**18 - 1  # what a seed, or the length of a part, can be
 _REMEMBERED = 16  # tables of contents
 
 Words = NDArray[np.uint64]
@@ -67,10 +68,29 @@ class Entry:
 class Contents:
     """The table of contents of a pack."""
 
-    entries: dict[int, Entry]  # by seed
+    rows: dict[int, int]  # where in the table a seed is
+    table: NDArray[np.int64]  # (runs, numbers): seed, what it shares, how long its parts are
+    begins: NDArray[np.int64]  # (runs, kinds)
+    shared: list[Any]
     base: bytes  # what texts are compressed with in mind
     end: int  # where its copy begins
     pristine: bool = False  # whether both copies are sound, and the file is as long as they say
+
+    def entry(self, seed: int) -> Entry:
+        """Return what there is to know of a run."""
+        row = self.rows[seed]
+        _, *numbers = self.table[row].tolist()
+        shared = (self.shared[number] for number in numbers[: len(_SHARED)])
+        places = zip(self.begins[row].tolist(), numbers[len(_SHARED) :], strict=True)
+        parts = dict(zip(KINDS, places, strict=True))
+        return Entry(**dict(zip(_SHARED, shared, strict=True)), parts=parts)
+
+    def span(self, kind: str) -> tuple[int, int]:
+        """Return where the parts of a kind begin and end, those of all runs together."""
+        column = KINDS.index(kind)
+        lengths = self.table[:, 1 + len(_SHARED) + column]
+        begin = int(self.begins[0, column])
+        return begin, begin + int(lengths.sum())
 
 
 @dataclass(frozen=True)
@@ -84,7 +104,7 @@ class Pack:
     @property
     def seeds(self) -> list[int]:
         """The seeds of its runs, sound or not."""
-        return list(self.contents.entries)
+        return list(self.contents.rows)
 
     def check(self, seed: int) -> None:
         """Raise unless every part of a run is as it was written."""
@@ -95,13 +115,12 @@ class Pack:
     def read_ahead(self, *kinds: str) -> None:
         """Read parts of all runs at once, for whoever wants them all."""
         for kind in kinds:
-            places = [entry.parts[kind] for entry in self.contents.entries.values()]
-            begin, end = min(a for a, _ in places), max(a + length for a, length in places)
+            begin, end = self.contents.span(kind)
             self._sections[kind] = begin, os.pread(self.handle, end - begin, begin)
 
     def read_metadata(self, seed: int) -> dict[str, Any]:
         """Return what a record says of itself."""
-        entry = self.contents.entries[seed]
+        entry = self.contents.entry(seed)
         values = parse_json(self._text(seed, "row"))
         if not isinstance(values, list) or len(values) != len(entry.names):
             raise ValueError("its row must have a value for each of its names")
@@ -121,7 +140,7 @@ class Pack:
 
     def read_words(self, seed: int) -> Words:  # (C, T)
         """Return the curves of a run as they are stored, their iterations checked."""
-        layout = self.contents.entries[seed].layout
+        layout = self.contents.entry(seed).layout
         curves, length = layout["curves"], layout["length"]
         planes = np.frombuffer(self._bytes(seed, "curves", 8 * len(curves) * length), np.uint8)
         words: Words = _join(planes, 8).view("<u8").reshape(len(curves), length)
@@ -138,7 +157,7 @@ class Pack:
     def read_stored(self, seed: int) -> Stored:
         """Return everything, as it was stored."""
         meta = self.read_metadata(seed)
-        curves = self.contents.entries[seed].layout["curves"]
+        curves = self.contents.entry(seed).layout["curves"]
         words = self.read_words(seed)
         return Stored(
             meta=meta,
@@ -161,7 +180,7 @@ class Pack:
         )
 
     def _arrays(self, seed: int) -> dict[str, NDArray[np.float32]]:
-        shapes = self.contents.entries[seed].layout["arrays"]
+        shapes = self.contents.entry(seed).layout["arrays"]
         sizes = [4 * rows * columns for rows, columns in shapes.values()]
         content = np.frombuffer(self._bytes(seed, "details", sum(sizes)), np.uint8)
         parts = np.split(content, [*accumulate(sizes)][:-1]) if sizes else []
@@ -184,7 +203,7 @@ class Pack:
 
     def _part(self, seed: int, kind: str) -> bytes:
         """Return one part of a run, compressed, or raise unless it matches its checksum."""
-        begin, length = self.contents.entries[seed].parts[kind]
+        begin, length = self.contents.entry(seed).parts[kind]
         start, section = self._sections.get(kind, (0, b""))
         if section:
             found = section[begin - start : begin - start + length]
@@ -201,10 +220,10 @@ def stack_curves(pack: Pack, found: Mapping[int, Words]) -> Iterator[tuple[list[
     groups: dict[int, list[int]] = {}
     for seed, words in found.items():
         if words.size:
-            groups.setdefault(id(pack.contents.entries[seed].layout), []).append(seed)
+            groups.setdefault(id(pack.contents.entry(seed).layout), []).append(seed)
     for seeds in groups.values():
         words = np.stack([found[seed] for seed in seeds], axis=1)  # (C, runs, T)
-        curves = pack.contents.entries[seeds[0]].layout["curves"]
+        curves = pack.contents.entry(seeds[0]).layout["curves"]
         columns = {name: words[i].ravel().view(kind) for i, (name, kind) in enumerate(curves)}
         yield seeds, pa.table(columns)
 
@@ -269,33 +288,23 @@ def _parse_contents(head: bytes) -> Contents:
     if found["format"] > FORMAT:
         raise NewerSchemaError(f"written by a newer ddobench (format {found['format']} > {FORMAT})")
     shared = found["shared"]
-    for layout in {row[_SHARED.index("layout") + 1] for row in found["runs"]}:
-        _check_layout(shared[_index(layout, shared)])
-    for names in {row[_SHARED.index("names") + 1] for row in found["runs"]}:
-        _check_names(shared[_index(names, shared)])
-    rows: dict[int, list[int]] = {}
-    for row in found["runs"]:
-        if len(row) != 1 + len(_SHARED) + len(KINDS) or not all(_is_count(one) for one in row):
-            raise ValueError("an entry of its table of contents is not readable")
-        if rows.setdefault(row[0], row) is not row:
-            raise ValueError(f"its table of contents has seed {row[0]} twice")
-    at = _LEAD.size + len(head)
-    places: dict[int, dict[str, tuple[int, int]]] = {seed: {} for seed in rows}
-    for i, kind in enumerate(KINDS, start=1 + len(_SHARED)):
-        for seed, row in rows.items():
-            places[seed][kind] = at, row[i]
-            at += row[i]
-    entries = {}
-    for seed, row in rows.items():
-        parts = dict(zip(_SHARED, (shared[_index(i, shared)] for i in row[1:]), strict=False))
-        entries[seed] = Entry(**parts, parts=places[seed])
-    return Contents(entries, str(found["base"]).encode(), at)
-
-
-def _index(number: int, shared: Sequence[Any]) -> int:
-    if not _is_count(number) or number >= len(shared):
+    table = np.array(found["runs"])
+    if table.dtype != np.int64 or table.shape[1:] != (1 + len(_SHARED) + len(KINDS),):
+        raise ValueError("its table of contents must be rows of whole numbers")
+    numbers = table[:, 1 : 1 + len(_SHARED)]
+    if table.min() < 0 or numbers.max() >= len(shared) or table.max() > _LARGEST:
         raise ValueError("its table of contents names a part that is not there")
-    return number
+    rows = {seed: row for row, seed in enumerate(table[:, 0].tolist())}
+    if len(rows) < len(table):
+        raise ValueError("its table of contents has a seed twice")
+    for layout in {*numbers[:, _SHARED.index("layout")].tolist()}:
+        _check_layout(shared[layout])
+    for names in {*numbers[:, _SHARED.index("names")].tolist()}:
+        _check_names(shared[names])
+    lengths = table[:, 1 + len(_SHARED) :].T.ravel()
+    ends = np.cumsum(lengths) + _LEAD.size + len(head)
+    begins = (ends - lengths).reshape(len(KINDS), -1).T
+    return Contents(rows, table, begins, shared, str(found["base"]).encode(), int(ends[-1]))
 
 
 def _is_count(value: object) -> bool:

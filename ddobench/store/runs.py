@@ -140,11 +140,11 @@ class Store:
         missing = [
             seed
             for seed in seeds
-            if (entry := present.get(place.file(seed).name)) is None
-            or not self._stored(entry, verified)
+            if (entry := present.get(file_name(seed))) is None or not self._stored(entry, verified)
         ]
         packed: set[int] = set()
-        for path in sorted({place.pack(seed) for seed in missing}):
+        for name in sorted({_pack_name(seed) for seed in missing}):
+            path = place.folder / name
             packed |= guarded(path, partial(self._find_packed, missing, verified)) or set()
         verified.save()
         return [seed for seed in missing if seed not in packed]
@@ -236,7 +236,7 @@ class Store:
         """Return which of the seeds a pack holds whole; the others that it has are named."""
         with open_pack(path) as pack:
             found = os.fstat(pack.handle)
-            wanted = {seed for seed in seeds if seed in pack.contents.entries}
+            wanted = {seed for seed in seeds if seed in pack.contents.rows}
             if verified.knows(path.name, found):
                 return wanted
             whole = {seed for seed in wanted if _attempt(
@@ -269,6 +269,38 @@ def _relative(path: Path, root: Path) -> str:
     return str(path.relative_to(root))
 
 
+def sample_metadata(place: Place, most: int) -> list[tuple[dict[str, Any], float]]:
+    """Return what some finished runs of a place say, with the bytes that each takes on disk."""
+    found: list[tuple[dict[str, Any], float]] = []
+    for seed in place.seeds()[:most]:
+        path = place.file(seed)
+        meta = guarded(path, _read_metadata)
+        if meta is not None:
+            found.append((meta, path.stat().st_size))
+        elif packed := _attempt(path, partial(_sample_packed, path, seed)):
+            found.append(packed)
+    return found
+
+
+def _sample_packed(path: Path, seed: int) -> tuple[dict[str, Any], float] | None:
+    with open_pack(path.with_name(_pack_name(seed))) as pack:
+        if seed not in pack.contents.rows:
+            return None
+        meta, _ = _read_packed(pack, path, seed, False)
+        return meta, os.fstat(pack.handle).st_size / len(pack.seeds)
+
+
+def has_failed(place: Place, since: float) -> list[int]:
+    """Return the seeds of a place that failed since a time, in seconds since 1970."""
+    failed = []
+    with contextlib.suppress(OSError):
+        for entry in os.scandir(place.folder):
+            seed = seed_of(entry.name.replace(_ERROR, _RESULT))
+            if entry.name.endswith(_ERROR) and seed is not None and entry.stat().st_mtime >= since:
+                failed.append(seed)
+    return failed
+
+
 def reserved_columns() -> frozenset[str]:
     """Name the columns of runs and of their curves that have a meaning already."""
     return frozenset((*ROW, "reason", ITERATION, *DETAILS, *curve_names(), *stored_names()))
@@ -280,7 +312,7 @@ def read_record(path: str | Path) -> Record:
     seed = seed_of(path.name)
     if seed is not None and not path.exists() and path.with_name(_pack_name(seed)).exists():
         with open_pack(path.with_name(_pack_name(seed))) as pack:
-            if seed in pack.contents.entries:
+            if seed in pack.contents.rows:
                 return pack.read_record(seed)
     with open_record(path) as file:
         return file.read_record()
@@ -588,7 +620,7 @@ def _read_told(path: Path) -> dict[str, Any]:
     if seed is None:
         return {}
     with open_pack(path.with_name(_pack_name(seed))) as pack:
-        return pack.read_diagnostics(seed) if seed in pack.contents.entries else {}
+        return pack.read_diagnostics(seed) if seed in pack.contents.rows else {}
 
 
 def _list_packed(path: Path) -> list[int]:
@@ -598,7 +630,7 @@ def _list_packed(path: Path) -> list[int]:
 
 def _count_retired(path: Path) -> int:
     with open_pack(path) as pack:
-        schemas = [entry.layout["schema"] for entry in pack.contents.entries.values()]
+        schemas = [pack.contents.entry(seed).layout["schema"] for seed in pack.seeds]
     return sum(schema < DECLARED_NAMES for schema in schemas)
 
 

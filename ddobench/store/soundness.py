@@ -30,6 +30,7 @@ _LONGEST_JSON = 20_000_000  # bytes
 _DEEPEST = 50  # levels of lists and mappings
 _MOST_COLUMNS, _MOST_ITERATIONS = 1000, 1_000_000
 _MOST_DESIGNS, _MOST_COORDINATES = 100_000, 10  # in the picture of a task
+_PLAIN = (str, int, float, type(None))  # what a row may hold
 _KINDS = {
     stat.S_IFDIR: "a folder",
     stat.S_IFIFO: "a named pipe",
@@ -141,7 +142,7 @@ def check_row(row: Any, statuses: Sequence[str] = get_args(Status)) -> None:
         if row.get(name) is not None and not _is_number(row[name]):
             raise ValueError(f"{name} must be a number, got {_quote(row[name])}")
     for name, value in row.items():
-        if not isinstance(value, str | int | float | None):
+        if not isinstance(value, _PLAIN):
             raise ValueError(f"{_quote(name)} must be a text or a number, got {_quote(value)}")
         longest = _LENGTHS.get(name, _LONGEST)
         if isinstance(value, str) and len(value) > longest:

@@ -73,7 +73,7 @@ def test_weights_are_the_ratio_of_densities_times_the_chance_of_success() -> Non
 
 def test_predictions_are_in_the_units_of_the_table() -> None:
     method, data = fitted(400), table()
-    error = (method.predict(data.x) - data.y).square().mean()
+    error = (method.predict_codes(data.x) - data.y).square().mean()
     assert error < 0.1 * data.y.var()
 
 
@@ -88,8 +88,3 @@ def test_predictions_are_in_the_units_of_the_table() -> None:
 def test_senseless_settings_are_refused(settings: dict[str, float], reason: str) -> None:
     with pytest.raises(UsageError, match=reason):
         make(**settings)  # type: ignore[arg-type]
-
-
-def test_categories_are_declined() -> None:
-    data = Dataset(torch.zeros(1, 3, 2), torch.zeros(1, 3), Space(2, (2, 2)))
-    assert make().declines(data) == "cbas needs continuous designs"

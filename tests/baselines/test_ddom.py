@@ -116,8 +116,3 @@ def test_the_largest_visible_value_is_asked_for() -> None:
 def test_senseless_settings_are_refused(settings: dict[str, float], reason: str) -> None:
     with pytest.raises(UsageError, match=reason):
         make(**settings)
-
-
-def test_categories_are_declined() -> None:
-    data = Dataset(torch.zeros(1, 3, 2), torch.zeros(1, 3), Space(2, (2, 2)))
-    assert make().declines(data) == "ddom dissolves continuous designs only"

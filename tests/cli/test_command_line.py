@@ -259,6 +259,8 @@ def test_an_experiment_may_be_a_union_of_sweeps(ddobench: Caller) -> None:
     assert plan.splitlines() == [
         "ga on rbf d=5 n=40 search.steps=20: 1 of 1 seeds to run",
         "fgm on rbf d=5 n=40 latent=identity graph=true search.steps=20: 1 of 1 seeds to run",
+        f"what they cost is not known, as no run like them is stored in {ddobench.results}: "
+        "one seed of each would tell",
         "2 of 2 runs to do; plan=true runs nothing",
     ], err
     code, _, err = ddobench(*words)

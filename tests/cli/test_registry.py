@@ -1,6 +1,7 @@
 """Promises of the registry: ours, a plug-in folder, an installed plug-in."""
 
 import importlib
+import re
 import sys
 from collections.abc import Iterator
 from importlib import metadata
@@ -8,9 +9,13 @@ from pathlib import Path
 
 import pytest
 from hydra import compose, initialize_config_module
+from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from ddobench import registry
 from ddobench.cli import hydra_hooks
+from ddobench.cli.product import Product, multiply
+from ddobench.errors import UsageError
+from ddobench.runner.build import build_task
 
 MINE = """\
 _target_: tests.support.fakes.Climb
@@ -89,7 +94,7 @@ def test_methods_have_different_labels() -> None:
 def test_the_top_keys_of_a_run_are_those_a_user_types() -> None:
     assert set(registry.top_keys("run")) == {
         "method", "task", "d", "n", "seed", "results_dir", "device", "seeds_per_job", "budget",
-        "experiment", "plan", "many", "allow_code", "timeout", *registry.PARTS,
+        "experiment", "select", "plan", "many", "allow_code", "timeout", *registry.PARTS,
     }  # fmt: skip
 
 
@@ -180,3 +185,47 @@ def test_a_file_is_read_with_what_it_takes_from_other_groups() -> None:
     told = registry.read_choice("surrogate", "conservative")
     assert told["training"]["rate"] == 3e-4
     assert told["training"]["batch"] == 128
+
+
+LACKING = {"needs": "no_such_module.of_it", "install": "mine[all]"}
+LACK = "it needs the module no_such_module.of_it, which is not installed; pip install 'mine[all]'"
+
+
+def test_a_card_says_which_package_is_lacking() -> None:
+    assert registry.find_lack(LACKING) == LACK
+    assert registry.find_lack({"needs": "json"}) == ""
+    assert registry.find_lack({"summary": "words"}) == ""
+
+
+def test_an_option_whose_package_is_lacking_says_so(folder: Path) -> None:
+    (folder / "task" / "own.yaml").write_text(f"_target_: x.Y\ncard: {LACKING}\n")
+    assert next(entry.lack for entry in registry.entries("task") if entry.name == "own") == LACK
+
+
+def test_what_lacks_its_package_is_refused_before_it_is_imported() -> None:
+    with pytest.raises(UsageError, match=re.escape(f"task cannot be built here: {LACK}")):
+        build_task({"_target_": "x.Y", "card": LACKING})
+
+
+def test_a_glob_leaves_out_what_lacks_its_package_and_a_name_does_not(folder: Path) -> None:
+    (folder / "task" / "own.yaml").write_text(f"_target_: x.Y\ncard: {LACKING}\n")
+
+    def product_of(word: str) -> Product:
+        parser = OverridesParser.create(config_loader=GroupOptions())  # type: ignore[arg-type]
+        return multiply(parser.parse_overrides([word]))
+
+    everything = product_of("task=glob(*)")
+    assert everything.values == [["task=quadratic"]]
+    assert everything.left_out == [f"task=own is left out: {LACK}"]
+    assert product_of("task=own,quadratic").values == [["task=own", "task=quadratic"]]
+    assert product_of("task=own,quadratic").left_out == []
+    with pytest.raises(UsageError, match=re.escape(f"task=own is left out: {LACK}")):
+        product_of("task=glob(o*)")
+
+
+class GroupOptions:
+    """What Hydra asks its loader for when it meets a glob."""
+
+    def get_group_options(self, *_: object, **__: object) -> list[str]:
+        """Return two options of any group."""
+        return ["own", "quadratic"]

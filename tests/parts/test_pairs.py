@@ -86,6 +86,14 @@ def test_corrections_are_stricter() -> None:
     assert counts[0] > counts[1] >= counts[2]
 
 
+def test_no_more_pairs_are_kept_than_rows_can_fill() -> None:
+    rng, x = draw(7, n=100)
+    y = add_up(rng, x, [(0, 2), (4, 5), (0, 4), (2, 5), (1, 3)])
+    found = Pairs(alpha=0.9, correction="none").decide(x, y)
+    assert found.dropped > 0
+    assert sum(SIZES[i] * SIZES[j] for i, j in found.graph.edges) <= 100
+
+
 def test_too_few_rows_to_test_by_join_nothing() -> None:
     rng, x = draw(5, n=12)
     assert Pairs().decide(x, rng.normal(size=12)).graph.edges == ()

@@ -114,9 +114,21 @@ DRAWN: dict[str, tuple[Change, str]] = {
         lambda p: replace(p, optimum=torch.tensor(10.0)),
         "the optimum must be (S=1,) or None, got ()",
     ),
+    "infinite lower bound": (
+        lambda p: replace(p, lower_bound=torch.tensor([torch.inf])),
+        "the lower bound must be finite and (S=1,) or None, got [inf]",
+    ),
     "infinite optimum": (
         lambda p: replace(p, optimum=torch.tensor([torch.inf])),
         "the optimum must be finite, or None where it is not known, got inf",
+    ),
+    "a full range of another shape": (
+        lambda p: replace(p, full_range=torch.zeros(2)),
+        "the full range must be (S=1, 2) or None, got (2,)",
+    ),
+    "a full range that is none": (
+        lambda p: replace(p, full_range=torch.tensor([[0.0, 0.1]])),
+        "the full range must hold all visible values, and be more than a point",
     ),
     "graphs of other seeds": (
         lambda p: replace(p, graphs=(Graph.from_edges(3, []),) * 2),

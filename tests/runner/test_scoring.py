@@ -21,8 +21,10 @@ def scored(
 
 
 def test_a_reference_describes_the_visible_values() -> None:
-    reference = Reference.of(np.array([1.0, 3.0, 5.0, 7.0]), optimum=9.0)
-    assert reference == Reference(mean=4.0, sd=math.sqrt(5), worst=1.0, best=7.0, optimum=9.0)
+    reference = Reference.of(np.array([1.0, 3.0, 5.0, 7.0]), optimum=9.0, full_range=(0.0, 8.0))
+    assert reference == Reference(
+        mean=4.0, sd=math.sqrt(5), worst=1.0, best=7.0, optimum=9.0, low=0.0, high=8.0
+    )
     assert reference.standardise(np.array([4.0, 9.0])).tolist() == [0.0, 5 / math.sqrt(5)]
 
 

@@ -174,7 +174,7 @@ def test_a_run_damaged_in_a_pack_is_left_out_by_name_and_the_others_are_read(
 ) -> None:
     compact(full.folder)
     with pack_file.open_pack(place.pack(0)) as pack:
-        begin, length = pack.contents.entries[2].parts["row"]
+        begin, length = pack.contents.entry(2).parts["row"]
     flip_bit(place.pack(0), 8 * (begin + length - 1))
     found = read(full.folder)
     rows = found.runs if read is survey else found
@@ -186,7 +186,7 @@ def test_a_run_damaged_in_a_pack_is_left_out_by_name_and_the_others_are_read(
 def test_a_damaged_run_is_run_again_and_folded_over_the_damage(full: Store, place: Place) -> None:
     compact(full.folder)
     with pack_file.open_pack(place.pack(0)) as pack:
-        begin, length = pack.contents.entries[1].parts["details"]
+        begin, length = pack.contents.entry(1).parts["details"]
     flip_bit(place.pack(0), 8 * (begin + length - 1))
     assert full.missing(place, range(SEEDS)) == [1]
     full.write(place, record_of(1))
@@ -202,7 +202,7 @@ def test_a_pack_with_a_damaged_run_is_not_written_anew_without_it(
 ) -> None:
     compact(full.folder)
     with pack_file.open_pack(place.pack(0)) as pack:
-        begin, _ = pack.contents.entries[1].parts["details"]
+        begin, _ = pack.contents.entry(1).parts["details"]
     flip_bit(place.pack(0), 8 * (begin + 5))
     before = place.pack(0).read_bytes()
     full.write(place, record_of(SEEDS))
@@ -223,7 +223,7 @@ def test_a_damaged_copy_of_the_table_of_contents_is_written_anew(full: Store, pl
 def test_a_torn_pack_gives_the_runs_that_are_whole(full: Store, place: Place) -> None:
     compact(full.folder)
     with pack_file.open_pack(place.pack(0)) as pack:
-        begin, length = pack.contents.entries[2].parts["details"]
+        begin, length = pack.contents.entry(2).parts["details"]
     content = place.pack(0).read_bytes()
     place.pack(0).write_bytes(content[: begin + length])
     assert full.missing(place, range(SEEDS)) == [3, 4, 5]
@@ -281,7 +281,7 @@ def test_nothing_is_removed_if_a_pack_does_not_hold_what_was_written(
     def write_badly(path: Path, content: bytes) -> None:
         write_whole(path, content[:-100] + bytes(100))
         with pack_file.open_pack(path) as pack:
-            begin, length = pack.contents.entries[0].parts["curves"]
+            begin, length = pack.contents.entry(0).parts["curves"]
         flip_bit(path, 8 * (begin + length - 1))
 
     monkeypatch.setattr(compaction, "write_whole", write_badly)

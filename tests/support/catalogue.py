@@ -7,6 +7,7 @@ every task.
 
 from functools import cache
 
+import pytest
 from hydra import compose, initialize_config_module
 
 from ddobench import registry
@@ -14,9 +15,15 @@ from ddobench.cli import hydra_hooks
 from ddobench.contracts import Method, Problem, Task
 from ddobench.runner.spec import Specification, specify
 
-TASKS = [entry.name for entry in registry.entries("task")]
+TASKS = [entry.name for entry in registry.entries("task") if not entry.lack]
+ABSENT = [entry.name for entry in registry.entries("task") if entry.lack]  # not installed here
+SKIPPED = [
+    pytest.param(entry.name, marks=pytest.mark.skip(reason=entry.lack))
+    for entry in registry.entries("task")
+    if entry.lack
+]
 METHODS = [entry.name for entry in registry.entries("method")]
-SMALL_D = {"toy3d": 3, "tfbind8": 8, "ehrlich": 16}  # tasks that 7 does not suit
+SMALL_D = {"toy3d": 3, "tfbind8": 8, "ehrlich": 16, "rna": 14}  # tasks that 7 does not suit
 ROWS = 60
 KINDS = ("chain", "nk")  # real designs, and categories
 GUESTS = ("naive", "ga", "fgm")  # on every task: no model, a plain one, one with a graph

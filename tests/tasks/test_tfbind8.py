@@ -54,6 +54,12 @@ def test_a_value_is_the_score_of_the_source_scaled_by_its_extremes() -> None:
     )
 
 
+def test_the_range_of_all_values_is_known_whatever_is_visible() -> None:
+    full_range = problem_of().full_range
+    assert full_range is not None
+    assert full_range.tolist() == [[0.0, 1.0], [0.0, 1.0]]
+
+
 def test_both_strands_have_the_same_value_and_every_sequence_has_one() -> None:
     table = read_values("SIX6_REF_R1", None)
     assert table.shape == (4**8,)

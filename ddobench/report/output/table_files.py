@@ -14,6 +14,7 @@ from ddobench.report.tables.knobs import knob_markdown
 from ddobench.report.tables.pairs import pair_markdown
 from ddobench.report.tables.standings import standing_markdown
 from ddobench.report.tables.styles import explain_signs
+from ddobench.scores import meanings
 
 
 def table_files(
@@ -34,6 +35,7 @@ def table_files(
     }
     texts = {
         "scores": score_markdown(scores, notes),
+        "protocol": score_markdown(scores, meanings("protocol"), "protocol"),
         "controls": comparison_markdown(controls),
         "pairs": pair_markdown(pairs),
         "standings": standing_markdown(standings),

@@ -237,7 +237,7 @@ def _other_parts(contents: Contents) -> list[_Headed]:
     """Return the columns that only the table of all scores has: the means of the other scores."""
     return [
         (heading[0].upper() + heading[1:], score, table, "mean")
-        for score, table in known_scores(contents.stored.scores, tabled_scores())
+        for score, table in known_scores(contents.stored.scores, tabled_scores("scores"))
         if not score.board
         for heading in [*table.cells][:1]
     ]

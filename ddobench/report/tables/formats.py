@@ -8,7 +8,7 @@ import pandas as pd
 
 from ddobench.report.tables.columns import CELL, SERIES, STUDY
 from ddobench.report.tables.scores import known_scores
-from ddobench.scores import Part, Score, Tabled, tabled_scores
+from ddobench.scores import Part, Score, Sheet, Tabled, tabled_scores
 
 MINUS = "\u2212"
 DASH = "\u2013"
@@ -51,28 +51,31 @@ def _is_numeric(text: str) -> bool:
         return False
 
 
-def score_header(study: pd.DataFrame) -> list[str]:
-    """Return the headings of the score table of one study."""
-    told = [heading for _, table in known_scores(study, tabled_scores()) for heading in table.cells]
+def score_header(study: pd.DataFrame, sheet: Sheet = "scores") -> list[str]:
+    """Return the headings of a score table of one study."""
+    known = known_scores(study, tabled_scores(sheet))
+    told = [heading for _, table in known for heading in table.cells]
     return ["n", "d", "method", *told, "seeds"]
 
 
-def score_words(study: pd.DataFrame) -> list[int]:
+def score_words(study: pd.DataFrame, sheet: Sheet = "scores") -> list[int]:
     """Return the places under `score_header` that hold words."""
-    return [2, len(score_header(study)) - 1]
+    return [2, len(score_header(study, sheet)) - 1]
 
 
-def score_markdown(scores: pd.DataFrame, notes: Iterable[str]) -> str:
+def score_markdown(scores: pd.DataFrame, notes: Iterable[str], sheet: Sheet = "scores") -> str:
     """Spell the scores for people, one heading per task, variant and budget."""
-    parts = ["# Scores\n", *(f"{escape_markdown(note)}\n" for note in notes)]
+    parts = [f"# {sheet.capitalize()}\n", *(f"{escape_markdown(note)}\n" for note in notes)]
     for _, study in scores.groupby(STUDY, sort=True):
+        if not known_scores(study, tabled_scores(sheet)):
+            continue  # runs of a version that knew none of them
         parts.append(f"## {escape_markdown(name_runs(study.iloc[0]))}\n")
-        lines = format_scores(study)
-        parts.append(markdown_table(score_header(study), lines, words=score_words(study)))
+        header, lines = score_header(study, sheet), format_scores(study, sheet)
+        parts.append(markdown_table(header, lines, words=score_words(study, sheet)))
     return "\n".join(parts)
 
 
-def format_scores(study: pd.DataFrame) -> list[list[str]]:
+def format_scores(study: pd.DataFrame, sheet: Sheet = "scores") -> list[list[str]]:
     """Spell the scores of one study under `score_header`."""
     return [
         [
@@ -81,7 +84,7 @@ def format_scores(study: pd.DataFrame) -> list[list[str]]:
             str(row["label"]),
             *(
                 format_part(row, score, table, part)
-                for score, table in known_scores(study, tabled_scores())
+                for score, table in known_scores(study, tabled_scores(sheet))
                 for part in table.cells.values()
             ),
             describe_counts(row),

@@ -1,0 +1,253 @@
+"""Cliqueformer (Kuba, Abbeel, Levine 2024): a transformer that rotates designs into given cliques.
+
+A VAE whose latent variables form a fixed chain of cliques, with a regressor that is a mean over the
+cliques. The graph is not found: the encoder has to bring the data into it. With codes z drawn from
+the encoder and k one random clique for each row,
+
+    loss = beta (10 (f(z) - y)^2 + KL(q(z_k | x) | N(0, I))) - log p(x | z),    beta rising to 1,
+
+and designs climb f from the codes of the starts by AdamW, whose weight decay draws codes to 0,
+where the prior is. A copy of f that follows its training slowly (Polyak) is climbed. The
+networks are in `clique_transformer`. An adaptation: what differs is listed below.
+
+`told` takes number, size and overlap of the cliques from the true graph, as the authors' settings
+do on their RBF tasks; otherwise the chain has `clique_size` and `overlap`, whatever the task, and
+is as long as it takes to have a latent variable for each design variable.
+
+Where we differ from the authors' code:
+- 2000 minibatches of 128 at rate 1e-3, there 40,000 of 512 at 1e-4, which take hours on a CPU;
+- the copy of the regressor has copies of the statistics of its batch normalisation as well; there
+  these stay at mean 0 and variance 1;
+- deviations of codes and designs are exp of what the networks put out, within the same limits;
+- designs climb 1000 steps, as there on all tasks but RBF, where 50 steps hardly move a design (the
+  curves show iteration 50); they start from the starts of all methods, there from 1000 random rows;
+- categorical designs are relaxed to real codes with a normal likelihood (`relaxed`); there the
+  decoder has a softmax at each position.
+
+Its rows: python -m ddobench -m method=cliqueformer,cliqueformer_told task=chain d=41 seed=0-9
+"""
+
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from math import log as ln
+from math import pi
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from ddobench.baselines.clique_transformer import CliqueChain, Decoder, Encoder, Regressor, Shape
+from ddobench.baselines.relaxed import RelaxedMethod
+from ddobench.contracts import Dataset, Privilege, Proposal, Space
+from ddobench.errors import UsageError, check_whole
+from ddobench.models.devices import pick_device
+from ddobench.models.standardise import Standardiser
+from ddobench.models.training import Minibatches, Training
+from ddobench.parts.surrogates import explained, rank_correlation, thin
+from ddobench.progress import track
+from ddobench.rng import Stream, Streams
+
+CLIP = 1.0  # the largest norm of a gradient
+
+
+@dataclass(kw_only=True)
+class Cliqueformer(RelaxedMethod):
+    """Climb a mean over cliques of latent variables that a transformer finds."""
+
+    name: ClassVar[str] = "cliqueformer"
+    seeds_at_once: ClassVar[int | None] = 1
+
+    training: Training
+    told: bool = False
+    clique_size: int = 4
+    overlap: int = 1
+    width: int = 64
+    heads: int = 2
+    feed: int = 128
+    blocks: int = 2
+    hidden: int = 256
+    dropout: float = 0.5
+    value_weight: float = 10.0
+    warmup: float = 0.025
+    polyak: float = 5e-3
+    steps: int = 1000
+    rate: float = 3e-4
+    weight_decay: float = 0.5
+    record_every: int = 50
+    device: str = "auto"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("clique_size", "width", "heads", "feed", "hidden", "steps", "record_every"):
+            check_whole(f"method.{name}", getattr(self, name), 1)
+        check_whole("method.overlap", self.overlap, 0)
+        check_whole("method.blocks", self.blocks, 0)
+        if self.overlap >= self.clique_size:
+            raise UsageError(
+                f"method.overlap must be below method.clique_size, got {self.overlap} and "
+                f"{self.clique_size}"
+            )
+        if self.width % (2 * self.heads):
+            raise UsageError(
+                "method.width must be an even number of features for each of method.heads, "
+                f"got {self.width} and {self.heads}"
+            )
+        if self.training.patience is not None:
+            raise UsageError(
+                f"method.training.patience must be null here, got {self.training.patience}; "
+                "cliqueformer trains for all its steps"
+            )
+        self._failures: dict[int, str] = {}
+
+    def privileges(self, space: Space) -> frozenset[Privilege]:  # noqa: ARG002
+        """Ask for the graph if it is told the shape of its cliques."""
+        return frozenset({"graph"}) if self.told else frozenset()
+
+    def declines(self, data: Dataset) -> str | None:
+        """Decline where there is nothing to be told."""
+        if self.told and data.privileged.graphs is None:
+            return "told=true needs a known graph, and this task has none; use method=cliqueformer"
+        return None
+
+    def fit_codes(self, data: Dataset, rng: Streams) -> None:
+        """Train encoder, decoder and regressor together."""
+        device, stream = pick_device(self.device), rng.rows[0]
+        self._scale, self._y_scale = Standardiser.of(data.x), Standardiser.of(data.y)
+        x = self._scale.apply(data.x).to(device, torch.float32)  # (1, N, d)
+        y = self._y_scale.apply(data.y).to(x)  # (1, N)
+        self._chain = self._choose_chain(data)
+        self._networks = self._draw_networks(x.shape[2], stream).to(device)
+        self._members = self._chain.members().to(device)  # (C, c)
+        self._climbed = deepcopy(self._networks["regressor"])
+        split = self.training.split(data.n, rng.child("split"))
+        batches = Minibatches([x, y], split.trained, self.training.batch, rng.child("minibatches"))
+        self._losses = self._train(batches, stream)
+        self._networks.eval()
+        self._climbed.eval()
+        if not torch.isfinite(self._losses[-1]):
+            self._failures[0] = "cliqueformer: the loss was no longer finite"
+        held = split.held_out[0]
+        predicted = self._value(self._encode_rows(x[0, held]))
+        self._held_out = predicted.cpu().numpy(), y[0, held].cpu().numpy()
+
+    def propose_codes(self, starts: Tensor, rng: Streams) -> Iterator[Proposal]:  # noqa: ARG002
+        """Climb from the codes of the starts."""
+        z = self._encode_rows(self._standardise(starts))  # (K, e)
+        z.requires_grad_()
+        optimiser = torch.optim.AdamW(
+            [z],
+            lr=self.rate * self._chain.latent**0.5,
+            weight_decay=self.weight_decay,
+            maximize=True,
+        )
+        for iteration in range(self.steps + 1):
+            if iteration % self.record_every == 0 or iteration == self.steps:
+                yield self._decode(z.detach(), iteration)
+            if iteration < self.steps:
+                value = self._climbed(z[:, self._members])  # (K,)
+                (z.grad,) = torch.autograd.grad(value.sum(), [z])
+                optimiser.step()
+
+    def predict_codes(self, x: Tensor) -> Tensor:  # (1, K, d) -> (1, K)
+        """Return the value of the codes of designs."""
+        value = self._value(self._encode_rows(self._standardise(x)))
+        return self._y_scale.undo(value[None].to("cpu", torch.float64))
+
+    def failures(self) -> dict[int, str]:
+        """Tell whether the training broke down."""
+        return self._failures
+
+    def diagnostics(self) -> Sequence[dict[str, Any]]:
+        """Return the shape of the chain, the loss over training, and how well values are known."""
+        predicted, truth = self._held_out
+        return [
+            {
+                "cliques": [self._chain.count, self._chain.size, self._chain.overlap],
+                "training_loss": thin(self._losses.numpy()),
+                "training_steps": len(self._losses),
+                "held_out_r2": explained(predicted, truth),
+                "held_out_rank_correlation": rank_correlation(predicted, truth),
+            }
+        ]
+
+    def _choose_chain(self, data: Dataset) -> CliqueChain:
+        if self.told:
+            assert data.privileged.graphs is not None
+            return CliqueChain.like(data.privileged.graphs[0])
+        return CliqueChain.cover(data.space.d, self.clique_size, self.overlap)
+
+    def _draw_networks(self, d: int, stream: Stream) -> nn.ModuleDict:
+        shape = Shape(self.width, self.heads, self.feed, self.blocks, self.hidden, self.dropout)
+        chain = self._chain
+        return nn.ModuleDict(
+            {
+                "encoder": Encoder(d, chain.latent, shape, stream.child("encoder")),
+                "decoder": Decoder(d, chain, shape, stream.child("decoder")),
+                "regressor": Regressor(chain, shape, stream.child("regressor")),
+            }
+        )
+
+    def _train(self, batches: Minibatches, stream: Stream) -> Tensor:  # (steps,)
+        """Take all steps and return their losses."""
+        parameters = list(self._networks.parameters())
+        optimiser = torch.optim.AdamW(
+            parameters, lr=self.training.rate, weight_decay=self.training.weight_decay
+        )
+        noise, warmup = stream.child("noise"), self.warmup * self.training.steps
+        losses = []
+        for done in track(range(1, self.training.steps + 1), "cliqueformer"):
+            x, y = (table[0] for table in next(batches))  # (B, d), (B,)
+            loss = self.loss(x, y, min(1.0, done / max(warmup, 1.0)), noise)
+            for parameter, gradient in zip(
+                parameters, torch.autograd.grad(loss, parameters), strict=True
+            ):
+                parameter.grad = gradient
+            torch.nn.utils.clip_grad_norm_(parameters, CLIP)
+            optimiser.step()
+            follow(self._climbed, self._networks["regressor"], self.polyak)
+            losses.append(loss.detach())
+        return torch.stack(losses).cpu()
+
+    def loss(self, x: Tensor, y: Tensor, beta: float, noise: Stream) -> Tensor:
+        """Return the loss on rows x (B, d), y (B,)."""
+        mean, sd = self._networks["encoder"](x)  # (B, e) each
+        z = mean + sd * noise.normal(*mean.shape).to(mean)
+        cliques = z[:, self._members]  # (B, C, c)
+        middle, spread = self._networks["decoder"](cliques)  # (B, d) each
+        missed = ((x - middle) / spread).square() / 2 + spread.log() + ln(2 * pi) / 2
+        mistaken = (self._networks["regressor"](cliques, noise) - y).square().mean()
+        divergence = (mean.square() + sd.square() - 1) / 2 - sd.log()  # (B, e)
+        picked = self._members[noise.integers(self._chain.count, len(x))]  # (B, c)
+        narrowed = divergence.gather(1, picked.to(x.device)).sum(dim=1).mean()
+        loss: Tensor = beta * (self.value_weight * mistaken + narrowed) + missed.sum(dim=1).mean()
+        return loss
+
+    def _standardise(self, x: Tensor) -> Tensor:  # (1, K, d) -> (K, d)
+        return self._scale.apply(x)[0].to(self._members.device, torch.float32)
+
+    @torch.no_grad()
+    def _encode_rows(self, x: Tensor) -> Tensor:  # (K, d) -> (K, e)
+        """Return the means of the codes."""
+        mean: Tensor = self._networks["encoder"](x)[0]
+        return mean.clone()
+
+    @torch.no_grad()
+    def _value(self, z: Tensor) -> Tensor:  # (K, e) -> (K,)
+        value: Tensor = self._climbed(z[:, self._members])
+        return value
+
+    @torch.no_grad()
+    def _decode(self, z: Tensor, iteration: int) -> Proposal:  # (K, e)
+        x = self._networks["decoder"](z[:, self._members])[0]  # (K, d)
+        designs, value = (one[None].to("cpu", torch.float64) for one in (x, self._value(z)))
+        return Proposal(self._scale.undo(designs), self._y_scale.undo(value), iteration)
+
+
+@torch.no_grad()
+def follow(copy: nn.Module, original: nn.Module, share: float) -> None:
+    """Move all numbers of a copy, statistics included, a share of the way to the original."""
+    for ours, theirs in zip(
+        copy.state_dict().values(), original.state_dict().values(), strict=True
+    ):
+        ours.lerp_(theirs, share)

@@ -1,0 +1,121 @@
+"""A results folder of 100,000 runs: what it costs to go on with a sweep, and to summarise it.
+
+The runs are synthetic, in packs as `python -m ddobench.compact` leaves them, without designs and
+their values, which no summary reads. All specifications have the same curves, which saves time in
+making them and none in reading. The resume check is what a sweep over all runs asks the store
+before it launches anything; the first one reads every pack whole, later ones only what changed.
+
+Run: python benchmarks/store.py [--runs N] [--keep FOLDER]
+"""
+
+import argparse
+import resource
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+
+from ddobench.cli.pending import pending
+from ddobench.runner.provenance import describe_machine
+from ddobench.scores import curve_names, stored_names
+from ddobench.seeds import parse_seeds
+from ddobench.store import pack_file
+from ddobench.store.record_file import SCHEMA, Stored
+from ddobench.store.runs import Store, load, survey
+
+SEEDS, ITERATIONS = 50, 51
+WANTED = parse_seeds(f"0-{SEEDS - 1}")
+LIMIT_RESUME, LIMIT_SUMMARY = 2.0, 30.0  # CPU seconds, which other work on a machine disturbs less
+LIMIT_GB = 4.0
+
+
+def make_run(seed: int) -> Stored:
+    """Return a run with curves and scores of its own."""
+    rng = np.random.default_rng(seed)
+    row = {
+        "task": "chain", "task_variant": "", "method": "mine", "method_variant": "", "d": 41,
+        "n": 10_000, "seed": seed, "budget": "full", "digest": "", "status": "ok", "reason": "",
+        "label": "Mine", "color": "#332288", "command": "python -m ddobench -m method=mine",
+        "revision": "0" * 40, "privileges": "", "finished": "2026-01-01T00:00:00+00:00",
+        **{name: float(rng.normal()) for name in stored_names()},
+    }  # fmt: skip
+    config = {"task": {"d": 41}, "method": {"width": 64}, "budget": {"designs": 1024}}
+    meta = {"schema": SCHEMA, "row": row, "config": config, "provenance": describe_machine(),
+            "shape": {}}  # fmt: skip
+    curves = {name: rng.normal(size=ITERATIONS) for name in curve_names()}
+    return Stored(meta, {"iteration": np.arange(ITERATIONS), **curves}, {}, "{}")
+
+
+def fill(store: Store, runs: int) -> None:
+    """Store so many runs in packs, or the fewest more that fill the last one."""
+    shared = [make_run(seed) for seed in range(SEEDS)]
+    with mock.patch.object(pack_file, "_seal", lru_cache(10 * SEEDS)(pack_file._seal)):
+        for number in range(-(-runs // SEEDS)):
+            digest = f"{number:016x}"
+            place = store.place("chain", "mine", 41, 10_000, digest)
+            place.folder.mkdir(parents=True)
+            members = []
+            for run in shared:
+                row = run.meta["row"] | {"digest": digest, "method_variant": f"width={number}"}
+                members.append(replace(run, meta=run.meta | {"row": row}))
+            place.pack(0).write_bytes(pack_file.pack_runs(members))
+
+
+def check_all(store: Store) -> int:
+    """Return how many runs are missing, which are none."""
+    return sum(len(pending(store, place, WANTED)) for place in store.places())
+
+
+def measure(work: Callable[[], object]) -> float:
+    """Return the CPU seconds of some work."""
+    began = time.process_time()
+    work()
+    return time.process_time() - began
+
+
+def main() -> int:
+    """Fill a store, look at it, print the numbers beside their limits."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=100_000)
+    parser.add_argument("--keep", type=Path, help="fill this folder, or measure what it holds")
+    options = parser.parse_args()
+    folder = options.keep or Path(tempfile.mkdtemp(prefix="ddobench-store-"))
+    store = Store(folder / "runs")
+    try:
+        if not store.folder.exists():
+            fill(store, options.runs)
+        size = sum(path.stat().st_size for path in folder.rglob("*.runs"))
+        first = measure(lambda: check_all(store))
+        time.sleep(2)  # until files count as settled
+        check_all(store)
+        costs = {
+            "first resume check": (first, None),
+            "resume check": (measure(lambda: check_all(store)), LIMIT_RESUME),
+            "rows (load)": (measure(lambda: load(store.folder)), None),
+            "all summaries (survey)": (measure(lambda: survey(store.folder)), LIMIT_SUMMARY),
+        }
+    finally:
+        if not options.keep:
+            shutil.rmtree(folder)
+    unit = 1024**3 if sys.platform == "darwin" else 1024**2
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+    machine = describe_machine()
+    print(f"{machine['cpu']}, Python {machine['python']}, {options.runs:,} runs, "
+          f"{size / 1e6:.0f} MB")  # fmt: skip
+    for name, (seconds, limit) in costs.items():
+        beside = "" if limit is None else f"   limit {limit:.0f}"
+        print(f"{name + ', CPU s':<32}{seconds:>8.2f}{beside}")
+    print(f"{'peak memory, GB':<32}{memory:>8.2f}   limit {LIMIT_GB:.0f}")
+    within = all(limit is None or seconds <= limit for seconds, limit in costs.values())
+    return 0 if within and memory <= LIMIT_GB else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,96 @@
+"""The networks of Cliqueformer: a chain of cliques, tokens, and a mean over cliques."""
+
+import pytest
+import torch
+
+from ddobench.baselines.clique_transformer import (
+    Block,
+    CliqueChain,
+    Decoder,
+    Encoder,
+    Regressor,
+    Shape,
+    TokenNorm,
+)
+from ddobench.graphs import Graph
+from ddobench.rng import Stream
+
+RNG = Stream(0, "test")
+SHAPE = Shape(width=8, heads=2, feed=16, blocks=1, hidden=12, dropout=0.5)
+CHAIN = CliqueChain(count=3, size=3, overlap=1)
+
+
+def test_a_chain_of_cliques_has_the_published_index_rows() -> None:
+    assert CHAIN.latent == 7
+    assert CHAIN.members().tolist() == [[0, 1, 2], [2, 3, 4], [4, 5, 6]]
+    assert CliqueChain(20, 3, 1).latent == 41
+    assert CliqueChain(4, 21, 1).latent == 81
+
+
+def test_the_chain_of_a_graph_has_its_shape() -> None:
+    graph = Graph.from_cliques(7, [(0, 1, 2), (2, 3, 4), (4, 5, 6)])
+    assert CliqueChain.like(graph) == CHAIN
+    assert CliqueChain.like(Graph.from_cliques(4, [(0, 1, 2, 3)])) == CliqueChain(1, 4, 0)
+    assert CliqueChain.like(Graph.from_edges(3, [])) == CliqueChain(3, 1, 0)
+
+
+@pytest.mark.parametrize("d", [1, 2, 4, 5, 11, 41])
+def test_a_chain_that_is_not_told_covers_every_variable_and_hardly_more(d: int) -> None:
+    chain = CliqueChain.cover(d, 4, 1)
+    assert d <= chain.latent < d + 3
+
+
+def test_a_value_is_additive_over_cliques() -> None:
+    regressor = Regressor(CHAIN, SHAPE, RNG.child("regressor")).eval()
+    z = RNG.child("z").normal(1, 7)
+
+    z.requires_grad_()
+    (slope,) = torch.autograd.grad(
+        regressor(z[:, CHAIN.members()]).sum(), [z], create_graph=True
+    )  # (1, e)
+    mixed = torch.cat([torch.autograd.grad(one, [z], retain_graph=True)[0] for one in slope[0]])
+    assert mixed[0, 1] != 0
+    assert (mixed[0, 3:] == 0).all()
+    assert (mixed[3, [0, 1, 5, 6]] == 0).all()
+
+
+def test_cliques_of_equal_codes_differ_in_value_by_their_places() -> None:
+    regressor = Regressor(CHAIN, SHAPE, RNG.child("regressor")).eval()
+    alone = [regressor(torch.eye(3)[i][None, :, None].expand(1, 3, 3)) for i in range(3)]
+    assert len({one.item() for one in alone}) == 3
+
+
+def test_dropout_comes_from_the_stream_alone() -> None:
+    regressor = Regressor(CHAIN, SHAPE, RNG.child("regressor"))
+    cliques = RNG.child("cliques").normal(5, 3, 3)
+    first, again = (regressor(cliques, Stream(1, "dropout")) for _ in range(2))
+    assert torch.equal(first, again)
+    assert not torch.equal(first, regressor(cliques, Stream(2, "dropout")))
+
+
+def test_encoder_and_decoder_return_normals_of_the_right_shape() -> None:
+    x = RNG.child("x").normal(6, 5)
+    mean, sd = Encoder(5, CHAIN.latent, SHAPE, RNG.child("encoder"))(x)
+    assert mean.shape == sd.shape == (6, 7)
+    middle, spread = Decoder(5, CHAIN, SHAPE, RNG.child("decoder"))(mean[:, CHAIN.members()])
+    assert middle.shape == spread.shape == (6, 5)
+    assert (sd > 0).all()
+    assert (spread > 0).all()
+
+
+def test_a_block_looks_at_other_tokens_but_at_no_other_row() -> None:
+    block = Block(8, 2, 16, RNG.child("block"))
+    x = RNG.child("tokens").normal(2, 4, 8)
+    other = x.clone()
+    other[0, 3] += 1
+    before, after = block(x), block(other)
+    assert not torch.allclose(before[0, 0], after[0, 0])
+    torch.testing.assert_close(before[1], after[1])
+
+
+def test_each_token_is_normalised_by_itself() -> None:
+    norm = TokenNorm(2)
+    x = torch.stack([RNG.child("a").normal(50, 8), 9 + 3 * RNG.child("b").normal(50, 8)], dim=1)
+    normal = norm(x)
+    torch.testing.assert_close(normal.mean(dim=(0, 2)), torch.zeros(2), rtol=0, atol=1e-5)
+    assert norm.mean[1] > norm.mean[0] + 0.5  # remembered

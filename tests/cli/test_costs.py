@@ -1,0 +1,118 @@
+"""A plan says what runs will cost, by stored ones that are like them, and when it guesses."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ddobench.cli.costs import (
+    Cost,
+    describe_costs,
+    estimate_cost,
+    format_bytes,
+    format_seconds,
+)
+from ddobench.runner.spec import Specification
+from ddobench.store.compaction import compact
+from ddobench.store.records import Record
+from ddobench.store.runs import Store
+from tests.support.records import record_of, row_of
+
+SPEC = Specification(
+    task="toy", method="mine", budget="tiny", d=3, n=10, device="cpu", seeds_per_job=50, config={},
+    task_departures={}, method_departures={}, digest="abc", task_digest="t",
+)  # fmt: skip
+
+
+def fill(folder: Path, spec: Specification = SPEC, **row: Any) -> Store:
+    """Store two runs of a specification that took one and three seconds, unless told otherwise."""
+    store = Store(folder)
+    for seed, seconds in enumerate((1.0, 3.0)):
+        told = {"d": spec.d, "n": spec.n, "digest": spec.digest, "seconds_cpu": seconds} | row
+        store.write(spec.place(store), Record(row_of(seed, **told)))
+    return store
+
+
+def test_runs_of_the_same_specification_tell_what_another_costs(tmp_path: Path) -> None:
+    store = fill(tmp_path)
+    cost = estimate_cost(store, SPEC)
+    assert cost is not None
+    assert (cost.cpu, cost.runs, cost.guess) == (2.0, 2, "")
+    assert cost.disk == pytest.approx(SPEC.place(store).file(0).stat().st_size, rel=0.01)
+    assert cost.describe() == "about 2 s of CPU time each (by 2 stored runs of it)"
+    compact(tmp_path)
+    folded = estimate_cost(store, SPEC)
+    assert folded is not None
+    assert (folded.cpu, folded.runs) == (2.0, 2)
+    assert folded.disk == SPEC.place(store).pack(0).stat().st_size / 2
+
+
+def test_runs_with_other_settings_or_of_another_size_tell_a_guess(tmp_path: Path) -> None:
+    store = fill(tmp_path)
+    other = estimate_cost(store, replace(SPEC, digest="other"))
+    assert other is not None
+    assert (other.cpu, other.guess) == (2.0, "by other settings of this method and task")
+    larger = estimate_cost(store, replace(SPEC, digest="larger", d=6, n=40))
+    assert larger is not None
+    assert larger.cpu == 16.0
+    assert "a guess from another size" in larger.describe()
+
+
+@pytest.mark.parametrize("changes", [{"method": "other"}, {"task": "other"}, {"budget": "full"}])
+def test_runs_that_are_not_alike_tell_nothing(tmp_path: Path, changes: dict[str, Any]) -> None:
+    spec: Any = replace(SPEC, digest="other", **changes)
+    assert estimate_cost(fill(tmp_path), spec) is None
+    assert estimate_cost(Store(tmp_path / "nowhere"), SPEC) is None
+
+
+def test_runs_that_only_looked_at_the_clock_tell_a_guess(tmp_path: Path) -> None:
+    store = fill(tmp_path, seconds_cpu=None, seconds_fit=3.0, seconds_propose=1.0)
+    cost = estimate_cost(store, SPEC)
+    assert cost is not None
+    assert cost.cpu == 4.0
+    assert "a guess from the clock" in cost.describe()
+
+
+def test_a_job_needs_memory_for_its_rows_and_the_designs_of_all_iterations(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.write(SPEC.place(store), record_of(0, length=5, seconds_cpu=1.0))  # of 4 designs
+    cost = estimate_cost(store, SPEC)
+    assert cost is not None
+    assert cost.memory == 8 * (10 * 4 + 5 * 4 * 3)
+
+
+def test_failed_and_odd_runs_are_no_measure(tmp_path: Path) -> None:
+    assert estimate_cost(fill(tmp_path, status="declined"), SPEC) is None
+    assert estimate_cost(fill(tmp_path / "odd", seconds_cpu=float("nan")), SPEC) is None
+
+
+def test_a_plan_sums_up_and_says_how_to_cut_a_sweep_into_jobs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    planned = [(50, Cost(219.0, 150_000.0, 1e8, 5)), (50, Cost(1.0, 10_000.0, 1e6, 5)), (7, None)]
+    assert describe_costs(planned, Store("runs")).splitlines() == [
+        "about 3.06 h of CPU time, 91.7 min on the 2 cores of this machine if they have nothing "
+        "else to do, and 8 MB on disk",
+        "on a cluster: seeds_per_job=8 makes an array of 14 jobs, the longest of about 29.2 min "
+        "of CPU time, with at least 1.3 GB of memory each",
+        "not counted: 7 runs that nothing stored is like",
+    ]
+    assert describe_costs([(7, None)], Store("runs")) == (
+        "what they cost is not known, as no run like them is stored in runs: "
+        "one seed of each would tell"
+    )
+
+
+@pytest.mark.parametrize(
+    ("seconds", "spelled"),
+    [(0.0123, "0.0123 s"), (100, "100 s"), (600, "10 min"), (9e4, "25 h"), (9e5, "10.4 days")],
+)
+def test_a_time_is_spelled_in_the_unit_that_suits_it(seconds: float, spelled: str) -> None:
+    assert format_seconds(seconds) == spelled
+
+
+@pytest.mark.parametrize(("size", "spelled"), [(5, "5 B"), (1500, "1.5 KB"), (2.5e11, "250 GB")])
+def test_a_size_is_spelled_in_the_unit_that_suits_it(size: float, spelled: str) -> None:
+    assert format_bytes(size) == spelled
