@@ -53,7 +53,7 @@ def propose(x: Any, y: Any = "y", **options: Any) -> pd.DataFrame:
             (name, 60, [])
             for name in ("additive", "ga", "linear", "rwr", "coms", "naive", "random")
         ),
-        pytest.param("units", 60, [], marks=pytest.mark.slow),
+        pytest.param("units", 250, [], marks=pytest.mark.slow),  # fewer, and it predicts a constant
         # enough rows for it to choose by, and not so proud as to trust nothing
         pytest.param("auto", 250, ["method.chance=-100"], marks=pytest.mark.slow),
         pytest.param("fgm", 60, [], marks=pytest.mark.slow),
