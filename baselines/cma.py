@@ -31,7 +31,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from ddobench.contracts import Dataset
+from ddobench.contracts import Dataset, Space
 from ddobench.errors import UsageError, check_whole
 from ddobench.models.products import multiply
 from ddobench.parts.search import AscentStep, Search
@@ -39,6 +39,7 @@ from ddobench.parts.surrogates import Model
 from ddobench.parts.top import check_beginning, pick_beginning
 from ddobench.rng import Streams
 
+MOST_CODES = 500  # a covariance of each strategy has their square of entries
 LEAST_VARIANCE = 1e-20  # of a covariance along any axis, as a share of the largest
 
 
@@ -63,6 +64,15 @@ class CMA(Search):
             raise UsageError(f"search.sigma must be positive, got {self.sigma}")
         if self.population is not None:
             check_whole("search.population", self.population, 4, "null draws 4 + 3 log d")
+
+    def declines(self, space: Space) -> str | None:
+        """Decline designs whose covariances would not fit into memory."""
+        if space.d > MOST_CODES:
+            return (
+                f"search=cma keeps a covariance of {space.d:,} codes for each of "
+                f"{self.designs} starts; it takes at most {MOST_CODES} codes"
+            )
+        return None
 
     def begin(self, starts: Tensor, data: Dataset) -> Tensor:  # (S, K, d) -> (S, at most K, d)
         """Return the rows to draw around."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from ddobench.contracts import Dataset, Method, Proposal
+from ddobench.contracts import Dataset, Method, Proposal, Space
 from ddobench.errors import check_one_of
 from ddobench.parts.relaxation import RELAXATIONS, Relaxation
 from ddobench.rng import Streams
@@ -37,11 +37,14 @@ class RelaxedMethod(Method):
         """Return the model's value of continuous designs (S, K, e), (S, K), or None."""
         return None
 
+    def count_codes(self, space: Space) -> int:
+        """Return how many codes designs of a space have."""
+        relaxed = self._relax(space)
+        return space.d if relaxed is None else len(relaxed.levels)
+
     def fit(self, data: Dataset, rng: Streams) -> None:
         """Learn from the table, relaxed if need be."""
-        self._relaxed = (
-            Relaxation.of(data.space, self.relaxation) if data.space.categorical else None
-        )
+        self._relaxed = self._relax(data.space)
         self.fit_codes(data if self._relaxed is None else self._relaxed.relax(data), rng)
 
     def propose(self, starts: Tensor, rng: Streams) -> Iterator[Proposal]:
@@ -56,6 +59,9 @@ class RelaxedMethod(Method):
     def predict(self, x: Tensor) -> Tensor | None:  # (S, K, d) -> (S, K)
         """Return the model's value of designs."""
         return self.predict_codes(self._encode(x))
+
+    def _relax(self, space: Space) -> Relaxation | None:
+        return Relaxation.of(space, self.relaxation) if space.categorical else None
 
     def _encode(self, x: Tensor) -> Tensor:  # (S, K, d) -> (S, K, e)
         return x if self._relaxed is None else self._relaxed.encode(x)
