@@ -46,7 +46,8 @@ class Plan:
         for name in ("HYDRA_FULL_ERROR", "DDOBENCH_COMMAND"):
             self.monkeypatch.setenv(name, "")
         cli.main()
-        return self.capsys.readouterr().out.splitlines()[:-1]
+        told = self.capsys.readouterr().out.splitlines()
+        return [line for line in told if line.endswith("seeds to run")]
 
 
 def specification_of(*overrides: str) -> Specification:

@@ -64,7 +64,7 @@ def test_an_unknown_option_is_answered_with_those_there_are() -> None:
 
 
 def test_a_name_of_ones_own_is_no_slip_of_the_pen() -> None:
-    sentence = explain(error_of("method=mine"))
+    sentence = explain(error_of("method=ours"))
     assert sentence is not None
     assert "did you mean" not in sentence
     assert sentence.endswith("; your own come with --config-dir FOLDER")

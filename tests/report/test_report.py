@@ -45,7 +45,7 @@ def test_a_report_has_every_promised_file_and_nothing_half_written(plain: Writte
     tables = ("scores", "controls", "pairs", "standings", "settings", "choices", "claims")
     papers = ("scores-quadratic", "pairs-quadratic", "standings-1", "claims-paper", "claims-ours")
     assert names == {
-        "index.html", "manifest.json", "tables/problems.csv",
+        "index.html", "manifest.json", "tables/problems.csv", "tables/protocol.md",
         *(f"tables/{table}.{end}" for table in tables for end in ("csv", "md")),
         *(f"tables/{table}.tex" for table in papers),
         *(f"{figure}.{end}" for figure in figures for end in ("png", "pdf", "svg", "csv")),

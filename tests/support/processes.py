@@ -38,16 +38,20 @@ def nursery() -> Iterator[Spawn]:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Let processes that are started here heed Ctrl-C.
+    """Let processes that are started here heed Ctrl-C and a lost terminal.
 
-    A shell starts what it runs in the background with its ears closed to it, and processes inherit
-    that.
+    A shell starts what it runs in the background with its ears closed to the first, nohup closes
+    them to the second, and processes inherit that.
     """
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    before = {
+        signal.SIGINT: signal.signal(signal.SIGINT, signal.default_int_handler),
+        signal.SIGHUP: signal.signal(signal.SIGHUP, signal.SIG_DFL),
+    }
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def wait_until(happened: Callable[[], bool], process: "subprocess.Popen[str]") -> None:
