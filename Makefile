@@ -29,11 +29,11 @@ demo: setup ## a small sweep of everything that exists, and its report
 	$(BIN)/python -m ddobench.report results_dir=$(DEMO)/runs report_dir=$(DEMO)/report
 
 test: setup ## the whole suite
-	$(BIN)/python -m pytest -q -n 2
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 quick: setup ## the tests that are not marked slow, within a minute on two idle cores
 	@echo "make quick: the tests that are not marked slow; make test runs them all"
-	$(BIN)/python -m pytest -q -n 2 -m "not slow"
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow"
 
 SOME := not test_conformance or chain
 
@@ -54,11 +54,12 @@ lint: setup ## ruff, mypy and the contracts about imports
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-smoke: setup ## a sweep through the command line, twice: the second must find nothing to do
+SMOKE := experiment=everything seed=0 results_dir=results/smoke/runs
+
+smoke: setup ## every method on every task, twice: the second time there must be nothing to do
 	rm -rf results/smoke
-	$(BIN)/python -m ddobench -m experiment=everything seed=0-1 results_dir=results/smoke/runs
-	$(BIN)/python -m ddobench -m experiment=everything seed=0-1 results_dir=results/smoke/runs \
-	  | grep "nothing to run"
+	$(BIN)/python -m ddobench -m $(SMOKE)
+	$(BIN)/python -m ddobench -m $(SMOKE) | grep "nothing to run"
 	$(BIN)/python -m ddobench.report results_dir=results/smoke/runs report_dir=results/smoke/report
 
 paper: setup ## the published sweeps (resumable, some hours) and their report in results/paper

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from ddobench.errors import UsageError
-from ddobench.parts.search import Ascent, AscentStep
+from ddobench.parts.search import Ascent, AscentStep, weigh_error
+from ddobench.parts.surrogates import Model
 from ddobench.rng import Streams
 
 
@@ -124,3 +125,18 @@ def test_settings_that_make_no_sense_are_refused(
 ) -> None:
     with pytest.raises(UsageError, match=complaint):
         Ascent(**settings)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("error", "weight"), [(0.25, 0.1), (1.0, 0.2), (1e10, 0.2), (-1.0, 0.0)])
+def test_caution_grows_with_the_error_up_to_that_of_no_model(error: float, weight: float) -> None:
+    class Erring(Model):
+        def value(self, z: Tensor) -> Tensor:
+            return z[..., 0]
+
+        def value_and_gradient(self, z: Tensor) -> tuple[Tensor, Tensor]:
+            return z[..., 0], z
+
+        def error(self) -> Tensor:
+            return torch.tensor([error])
+
+    assert weigh_error(Erring(), 0.2).flatten().tolist() == [pytest.approx(weight)]
