@@ -25,7 +25,7 @@ demo smoke: export OPENBLAS_NUM_THREADS := 1
 
 demo: setup ## a small sweep of everything that exists, and its report
 	$(BIN)/python -m ddobench -m experiment=regret seed=0-9 results_dir=$(DEMO)/runs
-	$(BIN)/python -m ddobench -m experiment=everything results_dir=$(DEMO)/runs
+	$(BIN)/python -m ddobench -m experiment=smoke seed=0-2 results_dir=$(DEMO)/runs
 	$(BIN)/python -m ddobench.report results_dir=$(DEMO)/runs report_dir=$(DEMO)/report
 
 test: setup ## the whole suite
@@ -54,9 +54,9 @@ lint: setup ## ruff, mypy and the contracts about imports
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-SMOKE := experiment=everything seed=0 results_dir=results/smoke/runs
+SMOKE := experiment=smoke results_dir=results/smoke/runs
 
-smoke: setup ## every method on every task, twice: the second time there must be nothing to do
+smoke: setup ## every method and every task, twice: the second time there must be nothing to do
 	rm -rf results/smoke
 	$(BIN)/python -m ddobench -m $(SMOKE)
 	$(BIN)/python -m ddobench -m $(SMOKE) | grep "nothing to run"
