@@ -152,8 +152,8 @@ class Ascent(Search):
 def weigh_error(model: Model, caution: float) -> Tensor:  # (S, 1, 1)
     """Return a prior weight that grows with the held-out error: caution sqrt(error).
 
-    An error counts as 1 at most, which is that of no model: rows that are held out may all have the
-    same value, and then the error has no scale.
+    An error counts as 4 at most, four times that of no model: rows that are held out may all have
+    nearly the same value, and then the error has no scale, and designs would be thrown about.
     """
     error = model.error()
     if error is None:
@@ -161,7 +161,7 @@ def weigh_error(model: Model, caution: float) -> Tensor:  # (S, 1, 1)
             f"search.caution={caution:g} needs a surrogate that holds rows out; "
             "use caution=0 or a holdout above 0"
         )
-    return caution * error.clamp(0, 1).sqrt()[:, None, None]
+    return caution * error.clamp(0, 4).sqrt()[:, None, None]
 
 
 def note_failures(sound: Tensor, iteration: int, failures: MutableMapping[int, str]) -> None:
