@@ -42,7 +42,7 @@ def variant_controls(stored: ReportData) -> Iterator[Figure | Absence]:
             caption=" ".join(parts),
             task=str(first["task"]),
             data=table,
-            commands=stored.commands(first[CELL].to_dict()),
+            commands=stored.commands(first[CELL].to_dict(), table),
             drawing=_draw(table, stored, name),
             subject="methods",
         )  # fmt: skip

@@ -54,7 +54,7 @@ def seconds_by_method(stored: ReportData) -> Iterator[Figure | Absence]:
             caption=_caption(stored, runs, points, hidden),
             task=str(first["task"]),
             data=points,
-            commands=stored.commands(first[FAMILY].to_dict()),
+            commands=stored.commands(first[FAMILY].to_dict(), points),
             drawing=_draw(points, stored, name),
             subject="methods",
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""How every figure of a report is drawn: fonts, sizes, margins, curves and their limits."""
+"""How every figure of a report is drawn: fonts, sizes, margins and limits."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -12,7 +12,6 @@ from matplotlib.ticker import MaxNLocator, NullLocator, ScalarFormatter
 from numpy.typing import ArrayLike, NDArray
 
 from ddobench.report.figures.labels import wrap_text
-from ddobench.report.tables.styles import Style
 
 INK = "#1f2933"
 FAINT = "#7b8794"
@@ -81,40 +80,6 @@ def fit_margins(drawing: Drawing, axes: Axes) -> None:
             bottom=(inner.y0 - outer.y0 + _MARGIN) / height,
             top=1 - (outer.y1 - inner.y1 + _MARGIN) / height,
         )
-
-
-def draw_curve(
-    axes: Axes,
-    x: Values,
-    mean: Values,
-    interval: tuple[Values, Values],
-    style: Style,
-    hollow: NDArray[np.bool_],
-    covered: int,
-) -> None:
-    """Draw means with their intervals; the curve breaks where a mean is NaN.
-
-    The more series it covers, the smaller its markers, so that equal curves are seen as several.
-    """
-    axes.fill_between(x, *interval, color=style.color, alpha=0.22, linewidth=0, zorder=2)
-    axes.vlines(x, *interval, color=style.color, linewidth=1.1, zorder=3)
-    axes.plot(x, mean, color=style.color, linewidth=1.6, dashes=style.dashes or (None, None),
-              zorder=3)  # fmt: skip
-    for empty, chosen in ((False, ~hollow), (True, hollow)):
-        picked = chosen & np.isfinite(mean)
-        if picked.any():
-            axes.plot(
-                x[picked],
-                mean[picked],
-                linestyle="none",
-                marker=style.marker,
-                markersize=max(6.4 - 0.5 * covered, 4.4),
-                markerfacecolor="white" if empty else style.color,
-                markeredgecolor=style.color if empty else "white",
-                markeredgewidth=1.2 if empty else 0.6,
-                clip_on=False,
-                zorder=4,
-            )
 
 
 def limits_around(values: ArrayLike, room: float = 0.05) -> tuple[float, float]:

@@ -37,7 +37,7 @@ class Figure:
     caption: str
     task: str
     data: pd.DataFrame
-    commands: tuple[str, ...]  # the commands whose runs are drawn
+    commands: tuple[str, ...]  # the one whose runs are drawn, none if they do not say
     drawing: Drawing
     subject: Literal["task", "methods"]  # what it is about
 

@@ -87,7 +87,7 @@ def _figure(stored: ReportData, family: pd.DataFrame, curves: pd.DataFrame, hidd
         caption=" ".join([*parts, *describe_sample(stored, points)]),
         task=str(first["task"]),
         data=points,
-        commands=stored.commands(first[FAMILY].to_dict()),
+        commands=stored.commands(first[FAMILY].to_dict(), points),
         drawing=_draw(points, stored, name),
         subject="methods",
     )  # fmt: skip

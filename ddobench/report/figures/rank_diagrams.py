@@ -13,6 +13,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 
+from ddobench.report.data.commands import join_commands
 from ddobench.report.data.files import file_stem
 from ddobench.report.data.report_data import ReportData
 from ddobench.report.figures.drawing import INK, LOOK, blank_drawing
@@ -49,7 +50,7 @@ def mean_rank_diagrams(stored: ReportData) -> Iterator[Figure | Absence]:
             caption=" ".join([_explain_bars(ranking), explain_standings(table), *notes]),
             task="",  # of no single task
             data=table,
-            commands=tuple(sorted(set(lineup.runs["command"]) - {""})),
+            commands=join_commands(lineup.runs["command"]),
             drawing=_draw(ranking, looks, _name(tasks, ranking)),
             subject="methods",
         )  # fmt: skip
