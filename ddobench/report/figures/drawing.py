@@ -60,6 +60,7 @@ def blank_axes(drawing: Drawing) -> Axes:
     axes = drawing.add_subplot()
     axes.grid(axis="y", color=PALE, linewidth=0.6)
     axes.set_axisbelow(True)
+    axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))  # whatever the margins
     return axes
 
 
@@ -101,14 +102,14 @@ def set_sizes(axes: Axes, sizes: Sequence[int]) -> None:
     """Set the horizontal axis to ascending sizes, each with its tick where there is room."""
     if sizes[-1] >= _WIDE_SPAN * sizes[0]:
         axes.set_xscale("log")
-        margin = (sizes[-1] / sizes[0]) ** 0.03
+        margin = (sizes[-1] / sizes[0]) ** 0.05
         axes.set_xlim(sizes[0] / margin, sizes[-1] * margin)
         axes.xaxis.set_major_formatter(ScalarFormatter())
         axes.xaxis.set_minor_locator(NullLocator())
         places = np.log(sizes)
     else:
         width = max(sizes[-1] - sizes[0], 1)
-        axes.set_xlim(sizes[0] - 0.04 * width, sizes[-1] + 0.02 * width)
+        axes.set_xlim(sizes[0] - 0.05 * width, sizes[-1] + 0.05 * width)
         axes.xaxis.set_major_locator(MaxNLocator(8, steps=[1, 2, 5, 10], integer=True))
         places = np.asarray(sizes, dtype=float)
     room = 0.018 * max(len(str(size)) for size in sizes) + 0.025

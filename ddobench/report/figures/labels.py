@@ -22,7 +22,8 @@ def label_ends(axes: Axes, ends: Sequence[tuple[Style, float]]) -> None:
     """Write every curve's look, label and last value in the right margin, none over another.
 
     `ends` are the style and last value of each curve; the limits of the axes must be set. A label
-    stands as near to its curve's end as others let it. No line leads there: it would look like data.
+    stands as near to its curve's end as others let it, and no line leads there: it would look like
+    data.
     """
     low, high = axes.get_ylim()
     ordered = sorted(ends, key=lambda end: end[1])

@@ -1,4 +1,4 @@
-"""Which series of a figure lead where there are too many: the best, the usual, and doing nothing."""
+"""Which series of a figure lead where there are too many: the best, the usual, doing nothing."""
 
 from collections.abc import Mapping
 from itertools import chain
@@ -27,17 +27,21 @@ def lead_styles(
     `within` in `column`.
     """
     task, keys = str(points["task"].iloc[0]), series_of(points)
-    ranks = points.groupby(within)[column].rank(ascending=lower_is_better, pct=True)
-    leading = leading_series(points, ranks, most)
-    muted = Style(f"{len(keys) - len(leading)} others", _MUTED, "", (), ())
+    leading = leading_series(points, column, within, most, lower_is_better=lower_is_better)
+    rest = len(keys) - len(leading)
+    muted = Style("1 other" if rest == 1 else f"{rest} others", _MUTED, "", (), ())
     styles = {key: stored.styles[task, *key] if key in leading else muted for key in keys}
     return dict(sorted(styles.items(), key=lambda item: item[1] == muted))
 
 
 def leading_series(
-    points: pd.DataFrame, ranks: "pd.Series[float]", most: int
+    points: pd.DataFrame, column: str, within: str | list[str], most: int,
+    *, lower_is_better: bool = False,
 ) -> list[SeriesKey]:  # fmt: skip
     """Return the series that lead, the best first: references, the best few, then usual ones."""
+    rivals = points.groupby(within)[column]
+    ranks = rivals.rank(ascending=lower_is_better) - 1  # from 0, the best, to 1 where all met
+    ranks /= (rivals.transform("count") - 1).clip(lower=1)
     means = ranks.groupby([points[name] for name in SERIES]).mean().sort_values(kind="stable")
     ranked = [(str(method), str(variant)) for method, variant in means.index]
     if len(ranked) <= most:
@@ -56,5 +60,5 @@ def describe_muted(styles: Mapping[SeriesKey, Style]) -> list[str]:
     count = sum(style.color == _MUTED for style in styles.values())
     if not count:
         return []
-    noun = "method is" if count == 1 else "methods are"
-    return [f"{count} further {noun} grey; the file of numbers has them."]
+    which = "One further series is" if count == 1 else f"{count} further series are"
+    return [f"{which} grey; the file of numbers has all."]

@@ -51,13 +51,20 @@ def panel_grid(
         axes.set_axisbelow(True)
         axes.tick_params(labelsize=8, labelbottom=True, labelleft=True)
     if entries:
-        legend = drawing.legend(
-            [_sample(style) for style in styles], entries, loc="outside lower left", ncols=across,
-            frameon=False, fontsize=8, handlelength=3.2, columnspacing=1.6, borderaxespad=0.2,
-        )  # fmt: skip
-        for text in legend.get_texts():
-            text.set_parse_math(False)
+        add_legend(drawing, styles, across)
     return drawing, panels[:count]
+
+
+def add_legend(drawing: Drawing, styles: Sequence[Style], across: int) -> None:
+    """Explain these looks below all panels, so many side by side."""
+    legend = drawing.legend(
+        [_sample(style) for style in styles],
+        [wrap_text(style.label, _WIDEST_LABEL) for style in styles],
+        loc="outside lower left", ncols=across, frameon=False, fontsize=8, handlelength=3.2,
+        columnspacing=1.6, borderaxespad=0.2,
+    )  # fmt: skip
+    for text in legend.get_texts():
+        text.set_parse_math(False)
 
 
 def draw_landmarks(axes: Axes, best_visible: float, optimum: float) -> None:

@@ -136,8 +136,7 @@ def _draw(data: pd.DataFrame, methods: Mapping[SeriesKey, Style], task: str) -> 
                     for name in ("threshold", "share", "low", "high")
                 )
                 band = (100 * low, 100 * high) if len(methods) <= MOST_BANDS else None
-                draw_long_curve(axes, x, 100 * share, band, style, Place(index, len(methods)),
-                                last=1)  # fmt: skip
+                draw_long_curve(axes, x, 100 * share, band, style, Place(index, len(methods)))
             axes.set_ylim(-3, 103)
             axes.set_xlim(x[0] - 0.012 * (1 - x[0]), 1 + 0.012 * (1 - x[0]))
             axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol="\u00a0%"))

@@ -14,10 +14,10 @@ from ddobench.report.tables.styles import Style
 from ddobench.stats.samples import Sample
 
 MOST_BANDS = 2  # in one panel before they are mud
-_WIDEST_STEP, _WIDEST_SHIFT = 3.0, 14.0  # points between two series, and between first and last
+_WIDEST_STEP, _WIDEST_SHIFT = 2.6, 10.0  # points between two series, and between first and last
 _SIZES = {"*": 1.45, "d": 1.15, "D": 0.85, "s": 0.9, "P": 1.1, "X": 1.1}  # to look equally large
-_MARKS = 6  # markers along a long curve
-_END_ROOM = 0.028  # of a long curve, for the interval at the end of each
+_MARK_EVERY, _STARTS = 0.24, 5  # of a panel's diagonal, and how many series before one starts alike
+_END_GAP, _END_STEP = 6.0, 3.4  # points between a long curve, its last interval and the next one's
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,16 @@ class Place:
         step = min(_WIDEST_STEP, _WIDEST_SHIFT / max(self.count - 1, 1))
         return (self.index - (self.count - 1) / 2) * step
 
+    @property
+    def end_shift(self) -> float:
+        """How many points beyond the end of a long curve its last interval is drawn."""
+        return _END_GAP + _END_STEP * self.index
+
+    @classmethod
+    def room_at_the_end(cls, count: int) -> float:
+        """Return how many points the last intervals of so many long curves take."""
+        return 0.0 if count <= MOST_BANDS else cls(count, count).end_shift
+
 
 def draw_curve(
     axes: Axes,
@@ -55,7 +65,9 @@ def draw_curve(
         axes.fill_between(x, *interval, color=style.color, alpha=0.16, linewidth=0, zorder=2,
                           transform=moved)  # fmt: skip
     if style.marker:  # one without is muted, and says only where others lie
-        axes.vlines(x, *interval, color=style.color, linewidth=1.1, zorder=3, transform=moved)
+        known = np.isfinite(interval[0])
+        axes.vlines(x[known], interval[0][known], interval[1][known], color=style.color,
+                    linewidth=1.1, zorder=3, transform=moved)  # fmt: skip
     axes.plot(x, mean, color=style.color, linewidth=1.5, dashes=style.dashes or (None, None),
               zorder=3 if style.marker else 2, transform=moved)  # fmt: skip
     for empty, chosen in ((False, ~hollow), (True, hollow)):
@@ -90,30 +102,23 @@ def sample_line(style: Style, x: Sequence[float] = (), y: Sequence[float] = ()) 
 
 def draw_long_curve(
     axes: Axes, x: Sample, mean: Sample, interval: tuple[Sample, Sample] | None, style: Style,
-    place: Place, *, last: float, hollow: bool = False,
+    place: Place, *, hollow: bool = False,
 ) -> None:  # fmt: skip
     """Draw a curve of many points: its band where there is room for one, else its last interval.
 
-    Its markers, shifted by its place, are as far apart as on a curve that reaches `last`.
+    It has markers here and there, shifted by its place, and one at its end.
     """
     if interval and place.has_band:
         axes.fill_between(x, *interval, color=style.color, alpha=0.16, linewidth=0, zorder=2)
     elif interval and style.marker:
-        aside = _END_ROOM * last * (place.index + 1) if x[-1] >= last else 0.0
-        axes.vlines(x[-1] + aside, interval[0][-1], interval[1][-1], color=style.color,
-                    linewidth=1.5, zorder=3)  # fmt: skip
-    spacing = x[1] - x[0] if len(x) > 1 else 1.0
-    step = max(round(last / _MARKS / spacing), 1)
-    axes.plot(
-        x, mean, color=style.color, linewidth=1.4, dashes=style.dashes or (None, None),
-        zorder=3 if style.marker else 2, markevery=((place.index * step) // 5 % step, step),
-        **marker_look(style, 5, hollow=hollow),
-    )  # fmt: skip
-
-
-def room_for_ends(last: float, count: int) -> float:
-    """Return where an axis must end for the last intervals of so many long curves to be on it."""
-    return last * (1.02 + (0 if count <= MOST_BANDS else _END_ROOM * count))
+        aside = ScaledTranslation(place.end_shift / 72, 0, axes.figure.dpi_scale_trans)
+        axes.vlines(x[-1], interval[0][-1], interval[1][-1], color=style.color, linewidth=1.5,
+                    zorder=3, transform=axes.transData + aside)  # fmt: skip
+    look = marker_look(style, 5, hollow=hollow)
+    start = _MARK_EVERY * (place.index % _STARTS) / _STARTS
+    axes.plot(x, mean, color=style.color, linewidth=1.4, dashes=style.dashes or (None, None),
+              zorder=3 if style.marker else 2, markevery=(start, _MARK_EVERY), **look)  # fmt: skip
+    axes.plot(x[-1:], mean[-1:], linestyle="none", zorder=4, **look)
 
 
 def mark_end(axes: Axes, x: float, y: float, style: Style) -> None:

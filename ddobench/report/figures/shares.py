@@ -14,6 +14,7 @@ from ddobench.report.data.curves import choose_series, measured_families
 from ddobench.report.data.files import row_stem
 from ddobench.report.data.report_data import ReportData
 from ddobench.report.data.samples import describe_sample, lost_seeds
+from ddobench.report.figures.doing_nothing import DOTTED_NOTE, does_nothing
 from ddobench.report.figures.drawing import FAINT, INK, LOOK, set_sizes, set_values
 from ddobench.report.figures.figure import Absence, Figure
 from ddobench.report.figures.leading import SeriesKey, describe_muted, lead_styles
@@ -33,8 +34,7 @@ _TEXT = (
     "Value as a share of the optimum: 0 is the mean of the visible values, 100\u00a0% the optimum. "
     "Left: the designs that the method ranks highest at its last iteration, invalid ones counted "
     "as the worst visible value. Right: an oracle chooses both the iteration and the designs, "
-    "which no method could. The dotted line is the best visible design, the thin one the "
-    "optimum. Means over seeds."
+    "which no method could. The thin line on top is the optimum. Means over seeds."
 )
 
 
@@ -49,6 +49,8 @@ def optimum_share_by_dimension(stored: ReportData) -> Iterator[Figure | Absence]
         name = name_runs(first, "n")
         styles = lead_styles(stored, points, "final_mean")
         told = [_TEXT, describe_intervals(len(styles)), *describe_muted(styles)]
+        if not does_nothing(set(points["method"])):
+            told.append(DOTTED_NOTE)
         if hidden:
             told.append(f"{hidden} variants of these methods are left out.")
         yield Figure(
@@ -104,7 +106,8 @@ def _draw(
             axes.set_title(title, loc="left", fontsize=9)
             axes.axhline(0, color=FAINT, linewidth=0.7, zorder=1)
             axes.axhline(1, color=INK, linewidth=0.8, zorder=1)
-            _draw_best_visible(axes, points)
+            if not does_nothing(set(points["method"])):
+                _draw_best_visible(axes, points)
             for index, (key, style) in enumerate(styles.items()):
                 series = points[(points[SERIES] == list(key)).all(axis=1)]
                 hollow = [(*row, *key) in lacking for row in series[CELL].itertuples(index=False)]

@@ -8,7 +8,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
-from matplotlib.ticker import MaxNLocator, PercentFormatter
+from matplotlib.ticker import (
+    FixedLocator,
+    FuncFormatter,
+    MaxNLocator,
+    NullLocator,
+    PercentFormatter,
+)
 
 from ddobench import scores
 from ddobench.report.data.curves import (
@@ -29,7 +35,6 @@ from ddobench.report.figures.series import (
     Place,
     draw_long_curve,
     mark_end,
-    room_for_ends,
 )
 from ddobench.report.tables.columns import CELL, FAMILY, SERIES
 from ddobench.report.tables.formats import name_runs
@@ -38,7 +43,17 @@ from ddobench.report.tables.styles import Style
 _MEANS = "Lines are means over all seeds of a method,"
 _BANDS = "bands 95\u00a0% intervals of the mean"
 _BARS = "the bars at their ends 95\u00a0% intervals of the last mean"
+_UNEQUAL = 8  # times as long as the shortest climb is too long for a linear axis
+_BENT = "The axis of iterations is about linear to {linear}, logarithmic beyond."
 _ONE_SHOT = "A method that proposes once is a level line."
+
+
+_PUNISHED = "An invalid design counts as the worst visible value."
+_ALL_VALID = "No design was ever invalid."
+_STOPPED = (
+    "A seed stops for good once fewer valid designs than that remain; a line ends, at a bar across "
+    "it, with the last iteration that all its seeds reach."
+)
 
 
 @dataclass(frozen=True)
@@ -57,16 +72,13 @@ class Reading:
 VALUE = Reading(
     scores.VALUE_MODEL.name, "value", "Value against iteration", "value [sd of visible values]",
     "True value of the designs that the method itself ranks highest (128 unless the budget says "
-    "otherwise), in standard deviations of the visible values above their mean. An invalid design "
-    "counts as the worst visible value.",
+    "otherwise), in standard deviations of the visible values above their mean.",
 )  # fmt: skip
 SURVIVORS = Reading(
     scores.SURVIVORS.name, "survivors", "Value of the best valid designs against iteration",
     "value [sd of visible values]",
     "The published reading, an oracle's choice: the valid designs of largest true value (128 "
-    "unless the budget says otherwise), invalid ones left out. A seed stops for good once fewer "
-    "valid designs than that remain; a line ends, at a bar across it, with the last iteration that all its "
-    "seeds reach.",
+    "unless the budget says otherwise), invalid ones left out.",
 )  # fmt: skip
 INVALID = Reading(
     scores.INVALID.name, "invalid", "Invalid designs against iteration", "invalid designs [%]",
@@ -130,8 +142,7 @@ def _draw(
         drawing, panels = panel_grid(
             len(sizes), name, list(dict.fromkeys(styles.values())), "iteration", reading.axis
         )
-        panels[0].set_xlim(-0.02 * last, room_for_ends(last, len(styles)))
-        panels[0].xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10], integer=True))
+        _set_iterations(panels[0], points, len(styles))
         if reading.fraction:
             panels[0].set_ylim(-0.04, 1.04)
             panels[0].yaxis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=""))
@@ -146,6 +157,35 @@ def _draw(
                 draw_landmarks(axes, *landmarks.loc[d, ["best_visible", "optimum"]])
         freeze_layout(drawing)
     return drawing
+
+
+def _shortest(points: pd.DataFrame) -> int:
+    """Return after how many iterations the first of the methods that climb is done."""
+    lengths = points.groupby(SERIES)["iteration"].max()
+    return int(lengths[lengths > 0].min()) if (lengths > 0).any() else 1
+
+
+def _is_bent(points: pd.DataFrame) -> bool:
+    """Tell whether some methods climb so much longer than others that a linear axis hides these."""
+    return bool(points["iteration"].max() > _UNEQUAL * _shortest(points))
+
+
+def _set_iterations(axes: Axes, points: pd.DataFrame, count: int) -> None:
+    """Set the axis of iterations, with room for the last intervals of so many series."""
+    last = max(int(points["iteration"].max()), 1)  # some methods propose once
+    inches = axes.get_position().width * axes.get_figure().get_figwidth()
+    room = 0.02 + Place.room_at_the_end(count) / 72 / inches
+    if not _is_bent(points):
+        axes.set_xlim(-0.02 * last, last / (1 - room))
+        axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10], integer=True))
+        return
+    linear = _shortest(points)
+    axes.set_xscale("asinh", linear_width=linear / 3)
+    axes.set_xlim(-0.03 * linear, linear / 3 * np.sinh(np.arcsinh(3 * last / linear) / (1 - room)))
+    tens = [10.0**power for power in range(1, 9) if 3 * linear < 10.0**power <= 1.2 * last]
+    axes.xaxis.set_major_locator(FixedLocator([0.0, float(linear), *tens]))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+    axes.xaxis.set_minor_locator(NullLocator())
 
 
 def _limits(points: pd.DataFrame, landmarks: pd.DataFrame, count: int) -> tuple[float, float]:
@@ -173,7 +213,7 @@ def _draw_panel(
         row = curve.iloc[0]
         hollow = (*row[FAMILY], row["d"], *key) in lacking
         place = Place(index, len(styles))
-        draw_long_curve(axes, x, mean, (low, high), style, place, last=last, hollow=hollow)
+        draw_long_curve(axes, x, mean, (low, high), style, place, hollow=hollow)
         if len(shown) < len(curve) and reading is SURVIVORS:
             mark_end(axes, x[-1], mean[-1], style)
 
@@ -185,12 +225,14 @@ def _caption(
     intervals = _BANDS if len(styles) <= MOST_BANDS else _BARS
     cut = ", cut at 0 and 100\u00a0%" if reading.fraction else ""
     parts = [reading.text, f"{_MEANS} {intervals}{cut}."]
-    if reading is SURVIVORS:
-        parts += _without_curve(points, stored)
+    if reading is SURVIVORS and points["mean"].isna().any():
+        parts += [_STOPPED, *_without_curve(points, stored)]
     if points.groupby(["d", *SERIES])["iteration"].max().eq(0).any():
         parts.append(_ONE_SHOT)
-    if reading is VALUE and not (family[INVALID.score] > 0).any():
-        parts.append("No design was ever invalid.")
+    if reading is VALUE:
+        parts.append(_PUNISHED if (family[INVALID.score] > 0).any() else _ALL_VALID)
+    if _is_bent(points):
+        parts.append(_BENT.format(linear=_shortest(points)))
     if reading is VALUE and np.allclose(family[VALUE.score], family[SURVIVORS.score]):
         parts.append("The published reading, ranked by truth among the valid, is the same here.")
     if hidden:

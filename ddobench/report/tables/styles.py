@@ -96,7 +96,7 @@ def _card(rows: pd.DataFrame) -> tuple[str, str]:
 
 
 def _free_look(method: Look, variant: str, taken: set[Look]) -> Look:
-    """Return the look of a variant; one that another variant has by chance gives way to the next."""
+    """Return the look of a variant; one that another has by chance gives way to the next."""
     again = 0
     while (look := look_of_variant(method, variant, again)) in taken and again < len(taken):
         again += 1
