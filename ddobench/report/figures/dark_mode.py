@@ -13,6 +13,7 @@ from matplotlib.colors import to_hex, to_rgb
 
 from ddobench.report.figures.drawing import FAINT, INK, PALE
 
+HEAT_MAP = "heat-map"  # the id of axes whose image begins at white
 _TRADED = {
     "#ffffff": "#1c2228",  # the card of the page
     INK: "#e6e8ea",
@@ -35,6 +36,8 @@ def add_dark_mode(svg: str) -> str:
         for use, color in sorted(uses)
         if (color in _TRADED or color in lines) and lighten(color) != color
     )
+    if HEAT_MAP in svg:
+        rules += f'[id*="{HEAT_MAP}"] image{{filter:invert(.88) hue-rotate(180deg)}}'
     sheet = f"{_SHEET}@media screen and (prefers-color-scheme:dark){{{rules}}}</style>"
     return svg.replace("<defs>", f"{sheet}\n <defs>", 1) if rules else svg
 

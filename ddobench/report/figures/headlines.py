@@ -25,17 +25,20 @@ from ddobench.report.figures.doing_nothing import (
 )
 from ddobench.report.figures.drawing import FAINT, INK, LOOK, PALE, blank_drawing, set_sizes
 from ddobench.report.figures.figure import Absence, Figure
+from ddobench.report.figures.labels import wrap_text
 from ddobench.report.figures.leading import SeriesKey, leading_series
 from ddobench.report.figures.panels import add_legend, freeze_layout
 from ddobench.report.figures.series import Place, describe_intervals, draw_curve
 from ddobench.report.figures.shares import share_points
 from ddobench.report.tables.columns import CELL, FAMILY, SERIES
 from ddobench.report.tables.formats import name_runs
+from ddobench.report.tables.looks import NOTHING, REFERENCE, role_of
 from ddobench.report.tables.styles import Style
 
 MOST_LINES = 8
 _WIDTH, _PANEL = 4.4, 1.75  # inches
 _MOST_PANELS = 6
+_WIDEST_TITLE = 22  # characters above one of two panels
 _LOWEST = -0.5  # share below which all is equally bad
 _NUMBERS = ("mean", "low", "high")
 _TEXT = (
@@ -54,8 +57,10 @@ def headline(stored: ReportData) -> Iterator[Figure | Absence]:
     shown = pd.concat(families, ignore_index=True)
     leading = leading_series(shown, "final_mean", CELL, MOST_LINES)
     keys = shown[SERIES].apply(tuple, axis=1)
-    drawn = shown[keys.isin(leading)]
-    styles = {key: _style_of(stored, drawn, key) for key in leading}
+    drawn = shown[keys.isin(leading)].groupby(FAMILY).filter(_competes)
+    styles = {
+        key: _style_of(stored, shown, key) for key in leading if key in set(keys[drawn.index])
+    }
     yield Figure(
         name="headline",
         title="Share of the optimum against dimension",
@@ -81,17 +86,24 @@ def _points(stored: ReportData) -> pd.DataFrame:
 def _choose_families(points: pd.DataFrame) -> list[pd.DataFrame]:
     """Return one family for each task: the one with most dimensions, then methods, then seeds.
 
-    Tasks with one dimension only are left out where others have several.
+    Tasks with one dimension only are left out where others have several, and those where no method
+    does anything.
     """
     chosen = []
     for _, task in points.groupby("task", sort=True):
-        families = [family for _, family in task.groupby(FAMILY, sort=True)]
+        families = [family for _, family in task.groupby(FAMILY, sort=True) if _competes(family)]
+        if not families:
+            continue
         chosen.append(max(families, key=lambda own: (
             own["budget"].iloc[0] == "full", own["d"].nunique(), own["method"].nunique(),
             own["seeds"].sum(),
         )))  # fmt: skip
     several = [family for family in chosen if len(set(family["d"])) > 1]
     return (several or chosen)[:_MOST_PANELS]
+
+
+def _competes(family: pd.DataFrame) -> bool:
+    return any(role_of(method) not in (NOTHING, REFERENCE) for method in family["method"])
 
 
 def _style_of(stored: ReportData, points: pd.DataFrame, key: SeriesKey) -> Style:
@@ -131,7 +143,8 @@ def _draw(
         for spare in panels[len(families) :]:
             spare.set_visible(False)
         for place, (axes, family) in enumerate(zip(panels, families, strict=False)):
-            axes.set_title(name_runs(family.iloc[0], "n"), loc="left", fontsize=9, parse_math=False)
+            title = wrap_text(name_runs(family.iloc[0], "n"), _WIDEST_TITLE * 2 // across)
+            axes.set_title(title, loc="left", fontsize=9, parse_math=False)
             axes.set_xlabel("dimension $d$", fontsize=8.5)
             if place % across == 0:
                 axes.set_ylabel("share of the optimum", fontsize=8.5)
@@ -154,7 +167,7 @@ def _draw_panel(
     axes.tick_params(labelsize=8, labelleft=True)
     axes.axhline(0, color=FAINT, linewidth=0.7, zorder=1)
     axes.axhline(1, color=INK, linewidth=0.9, zorder=1)
-    axes.annotate("optimum", (1, 1), (0, 2), xycoords=("axes fraction", "data"), fontsize=7,
+    axes.annotate("optimum", (1, 1), (0, 3), xycoords=("axes fraction", "data"), fontsize=7,
                   textcoords="offset points", ha="right")  # fmt: skip
     sizes = sorted(int(d) for d in family["d"].unique())
     x = np.asarray(sizes, dtype=float)

@@ -9,10 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 from matplotlib.ticker import (
-    FixedLocator,
-    FuncFormatter,
     MaxNLocator,
-    NullLocator,
     PercentFormatter,
 )
 
@@ -28,6 +25,7 @@ from ddobench.report.data.report_data import ReportData
 from ddobench.report.data.samples import describe_sample, lost_seeds
 from ddobench.report.figures.drawing import LOOK, limits_around
 from ddobench.report.figures.figure import Absence, Figure
+from ddobench.report.figures.iterations import describe_iterations, set_iterations
 from ddobench.report.figures.leading import SeriesKey, describe_muted, lead_styles
 from ddobench.report.figures.panels import draw_landmarks, freeze_layout, panel_grid
 from ddobench.report.figures.series import (
@@ -43,8 +41,6 @@ from ddobench.report.tables.styles import Style
 _MEANS = "Lines are means over all seeds of a method,"
 _BANDS = "bands 95\u00a0% intervals of the mean"
 _BARS = "the bars at their ends 95\u00a0% intervals of the last mean"
-_UNEQUAL = 8  # times as long as the shortest climb is too long for a linear axis
-_BENT = "The axis of iterations is about linear to {linear}, logarithmic beyond."
 _ONE_SHOT = "A method that proposes once is a level line."
 
 
@@ -142,7 +138,7 @@ def _draw(
         drawing, panels = panel_grid(
             len(sizes), name, list(dict.fromkeys(styles.values())), "iteration", reading.axis
         )
-        _set_iterations(panels[0], points, len(styles))
+        set_iterations(panels[0], points, Place.room_at_the_end(len(styles)))
         if reading.fraction:
             panels[0].set_ylim(-0.04, 1.04)
             panels[0].yaxis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=""))
@@ -157,35 +153,6 @@ def _draw(
                 draw_landmarks(axes, *landmarks.loc[d, ["best_visible", "optimum"]])
         freeze_layout(drawing)
     return drawing
-
-
-def _shortest(points: pd.DataFrame) -> int:
-    """Return after how many iterations the first of the methods that climb is done."""
-    lengths = points.groupby(SERIES)["iteration"].max()
-    return int(lengths[lengths > 0].min()) if (lengths > 0).any() else 1
-
-
-def _is_bent(points: pd.DataFrame) -> bool:
-    """Tell whether some methods climb so much longer than others that a linear axis hides these."""
-    return bool(points["iteration"].max() > _UNEQUAL * _shortest(points))
-
-
-def _set_iterations(axes: Axes, points: pd.DataFrame, count: int) -> None:
-    """Set the axis of iterations, with room for the last intervals of so many series."""
-    last = max(int(points["iteration"].max()), 1)  # some methods propose once
-    inches = axes.get_position().width * axes.get_figure().get_figwidth()
-    room = 0.02 + Place.room_at_the_end(count) / 72 / inches
-    if not _is_bent(points):
-        axes.set_xlim(-0.02 * last, last / (1 - room))
-        axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10], integer=True))
-        return
-    linear = _shortest(points)
-    axes.set_xscale("asinh", linear_width=linear / 3)
-    axes.set_xlim(-0.03 * linear, linear / 3 * np.sinh(np.arcsinh(3 * last / linear) / (1 - room)))
-    tens = [10.0**power for power in range(1, 9) if 3 * linear < 10.0**power <= 1.2 * last]
-    axes.xaxis.set_major_locator(FixedLocator([0.0, float(linear), *tens]))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
-    axes.xaxis.set_minor_locator(NullLocator())
 
 
 def _limits(points: pd.DataFrame, landmarks: pd.DataFrame, count: int) -> tuple[float, float]:
@@ -231,8 +198,7 @@ def _caption(
         parts.append(_ONE_SHOT)
     if reading is VALUE:
         parts.append(_PUNISHED if (family[INVALID.score] > 0).any() else _ALL_VALID)
-    if _is_bent(points):
-        parts.append(_BENT.format(linear=_shortest(points)))
+    parts += describe_iterations(points)
     if reading is VALUE and np.allclose(family[VALUE.score], family[SURVIVORS.score]):
         parts.append("The published reading, ranked by truth among the valid, is the same here.")
     if hidden:
