@@ -28,6 +28,7 @@ from ddobench.report.figures.figure import Absence, Figure
 from ddobench.report.figures.iterations import describe_iterations, set_iterations
 from ddobench.report.figures.labels import wrap_text
 from ddobench.report.figures.panels import WIDTH, freeze_layout
+from ddobench.report.figures.series import describe_wide_intervals, drop_wide_intervals
 from ddobench.report.tables.columns import CELL, FAMILY, SERIES
 from ddobench.report.tables.formats import MINUS, name_runs
 from ddobench.report.tables.styles import Style
@@ -81,7 +82,10 @@ def _figure(stored: ReportData, family: pd.DataFrame, curves: pd.DataFrame, hidd
     )  # fmt: skip
     first = family.iloc[0]
     name = name_runs(first, "n")
-    parts = [_TEXT]
+    landmarks = landmark_means(stored, family)
+    heights = np.append(points[["mean", "mean_predicted"]].to_numpy(dtype=float), landmarks)
+    shown = drop_wide_intervals(drop_wide_intervals(points, heights), heights, "_predicted")
+    parts = [_TEXT, *describe_wide_intervals(points, shown)]
     if _reach(points) > _TALLEST:
         parts.append(_BENT)
     parts += [*describe_iterations(points), _extreme(stored, points)]
@@ -96,7 +100,7 @@ def _figure(stored: ReportData, family: pd.DataFrame, curves: pd.DataFrame, hidd
         task=str(first["task"]),
         data=points,
         commands=stored.commands(first[FAMILY].to_dict(), points),
-        drawing=_draw(points, stored, landmark_means(stored, family), name),
+        drawing=_draw(shown, stored, landmarks, name),
         subject="methods",
     )  # fmt: skip
 

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.transforms import ScaledTranslation
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ddobench.report.tables.styles import Style
 from ddobench.stats.samples import Sample
@@ -17,6 +18,7 @@ MOST_BANDS = 2  # in one panel before they are mud
 _WIDEST_STEP, _WIDEST_SHIFT = 2.6, 10.0  # points between two series, and between first and last
 _SIZES = {"*": 1.45, "d": 1.15, "D": 0.85, "s": 0.9, "P": 1.1, "X": 1.1}  # to look equally large
 _MARK_EVERY, _STARTS = 0.24, 5  # of a panel's diagonal, and how many series before one starts alike
+_LEAST_SPAN = 1e-6  # below which all intervals are narrow
 _END_GAP, _END_STEP = 6.0, 3.4  # points between a long curve, its last interval and the next one's
 
 
@@ -125,6 +127,27 @@ def mark_end(axes: Axes, x: float, y: float, style: Style) -> None:
     """Bar the way of a curve that stops before the others: no marker of a method is a line."""
     axes.plot([x], [y], linestyle="none", marker="|", markersize=13, markeredgewidth=2.4,
               markeredgecolor=style.color, clip_on=False, zorder=5)  # fmt: skip
+
+
+def drop_wide_intervals(
+    points: pd.DataFrame, shown: ArrayLike, suffix: str = ""
+) -> pd.DataFrame:  # fmt: skip
+    """Return points without the intervals that would dwarf what else is shown.
+
+    An interval of two or three seeds may be many times as wide as all curves together.
+    """
+    heights = np.asarray(shown, dtype=np.float64)
+    span = np.ptp(heights[np.isfinite(heights)]) if np.isfinite(heights).any() else 0.0
+    low, high = f"low{suffix}", f"high{suffix}"
+    narrow = (points[high] - points[low]) <= max(float(span), _LEAST_SPAN)
+    return points.assign(**{name: points[name].where(narrow) for name in (low, high)})
+
+
+def describe_wide_intervals(points: pd.DataFrame, kept: pd.DataFrame) -> list[str]:
+    """Say that intervals were dropped, if any were."""
+    if points["low"].notna().sum() == kept["low"].notna().sum():
+        return []
+    return ["Intervals wider than all that is drawn are left out; the file of numbers has them."]
 
 
 def describe_intervals(count: int) -> str:

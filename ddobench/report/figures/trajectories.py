@@ -31,7 +31,9 @@ from ddobench.report.figures.panels import draw_landmarks, freeze_layout, panel_
 from ddobench.report.figures.series import (
     MOST_BANDS,
     Place,
+    describe_wide_intervals,
     draw_long_curve,
+    drop_wide_intervals,
     mark_end,
 )
 from ddobench.report.tables.columns import CELL, FAMILY, SERIES
@@ -116,14 +118,19 @@ def _figure(stored: ReportData, family: pd.DataFrame, reading: Reading) -> Figur
     landmarks = landmark_means(stored, family)
     first = family.iloc[0]
     name = name_runs(first, "n")
+    shown = points
+    if not reading.fraction:
+        heights = np.concatenate([points["mean"], landmarks.to_numpy().ravel(), [0.0]])
+        shown = drop_wide_intervals(points, heights)
+    told = [*describe_wide_intervals(points, shown), *describe_muted(styles)]
     return Figure(
         name=row_stem(reading.stem, first, "n"),
         title=f"{reading.title}: {name}",
-        caption=_caption(stored, family, points, reading, hidden, styles),
+        caption=_caption(stored, family, points, reading, hidden, len(styles), told),
         task=str(first["task"]),
         data=points.merge(landmarks.reset_index(), on="d") if reading.landmarks else points,
         commands=stored.commands(first[FAMILY].to_dict(), points),
-        drawing=_draw(points, styles, lost_seeds(stored), reading, landmarks, name),
+        drawing=_draw(shown, styles, lost_seeds(stored), reading, landmarks, name),
         subject="methods",
     )  # fmt: skip
 
@@ -187,9 +194,9 @@ def _draw_panel(
 
 def _caption(
     stored: ReportData, family: pd.DataFrame, points: pd.DataFrame, reading: Reading, hidden: int,
-    styles: Mapping[SeriesKey, Style],
+    count: int, told: list[str],
 ) -> str:  # fmt: skip
-    intervals = _BANDS if len(styles) <= MOST_BANDS else _BARS
+    intervals = _BANDS if count <= MOST_BANDS else _BARS
     cut = ", cut at 0 and 100\u00a0%" if reading.fraction else ""
     parts = [reading.text, f"{_MEANS} {intervals}{cut}."]
     if reading is SURVIVORS and points["mean"].isna().any():
@@ -203,8 +210,7 @@ def _caption(
         parts.append("The published reading, ranked by truth among the valid, is the same here.")
     if hidden:
         parts.append(f"{hidden} variants of these methods are left out; the controls compare them.")
-    parts += describe_muted(styles)
-    parts += describe_sample(stored, points)
+    parts += [*told, *describe_sample(stored, points)]
     return " ".join(parts)
 
 
