@@ -54,7 +54,7 @@ def performance_profiles(stored: ReportData) -> Iterator[Figure | Absence]:
         data = pd.concat([_profile(lineup, stored, _thresholds(lineups)) for lineup in lineups])
         cells = pd.concat([lineup.runs for lineup in lineups]).drop_duplicates([*CELL, "method"])
         drawn = data[data["method"] != ""]
-        means = drawn.groupby(["task", "task_variant", *SERIES], as_index=False)["share"].mean()
+        means = drawn.groupby(["task", "task_variant", *SERIES])["share"].mean().reset_index()
         styles = lead_styles(stored, means, "share", within="task_variant")
         commands = pd.concat([lineup.runs["command"] for lineup in lineups])
         yield Figure(

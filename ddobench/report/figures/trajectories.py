@@ -167,8 +167,9 @@ def _limits(points: pd.DataFrame, landmarks: pd.DataFrame, count: int) -> tuple[
     bounded = points.dropna(subset="mean")
     if count > MOST_BANDS:  # only the last interval of each
         bounded = bounded.groupby(["d", *SERIES]).tail(1)
-    shown = [points["mean"], bounded["low"], bounded["high"], landmarks.to_numpy().ravel(), [0.0]]
-    return limits_around(np.concatenate(shown), room=0.04)
+    bounds = bounded[["low", "high"]].to_numpy(dtype=float).ravel()
+    shown = np.concatenate([points["mean"], bounds, landmarks.to_numpy().ravel(), [0.0]])
+    return limits_around(shown, room=0.04)
 
 
 def _draw_panel(

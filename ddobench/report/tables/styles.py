@@ -44,7 +44,8 @@ def assign_styles(
     looks = {method: look_of_method(method, color) for method, (_, color) in cards.items()}
     styles: dict[Key, Style] = {}
     taken: set[Look] = set()
-    for (method, variant), rows in runs.groupby(["method", "method_variant"]):
+    for key, rows in runs.groupby(["method", "method_variant"]):
+        method, variant = map(str, key)
         look = _free_look(looks[method], variant, taken) if variant else looks[method]
         name = f"{cards[method][0]} ({method})" if method in ambiguous else cards[method][0]
         suffix = f", {variant}" if variant else ""
