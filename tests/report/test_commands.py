@@ -26,6 +26,10 @@ RUN = "python -m ddobench -m"
             [f"{RUN} experiment=chains", f"{RUN} experiment=chains method=ga seed=7"],
             (f"{RUN} experiment=chains",),
         ),
+        (
+            ["python -m ddobench method=a", "python -m ddobench method=b"],
+            (f"{RUN} method=a,b",),
+        ),
         ([f"{RUN} 'unclosed"], (f"{RUN} 'unclosed",)),
     ],
 )  # fmt: skip
@@ -34,6 +38,6 @@ def test_commands_that_differ_in_one_list_are_one(made: list[str], named: tuple[
 
 
 def test_of_commands_that_no_single_one_replaces_that_of_most_runs_is_named_and_says_so() -> None:
-    many, few = f"{RUN} experiment=chains", f"{RUN} experiment=mixture task.noise=1"
+    many, few = f"{RUN} experiment=chains", f"{RUN} experiment=mixture"
     (command,) = join_commands(pd.Series([many, many, few]))
     assert command == f"{many}  # most of its runs"

@@ -13,6 +13,11 @@ import yaml
 from ddobench.seeds import format_seeds, parse_seeds
 from ddobench.variants import split_variant
 
+_Words = dict[str, str]  # the values in a command by their names; without a name, what comes before
+_NARROWING = {"seed", "method", "d", "n"}  # keys that say how much of a sweep is run
+_WHOLE = {"", "experiment"}  # what is no list
+_PLAIN_LIST = re.compile(r"\w[\w.,-]*")
+_RUN, _SWEEP = "python -m ddobench", "python -m ddobench -m"
 _NO_NAME = re.compile(r"(?i)true|false|null|[-+.\de]+")
 
 
@@ -52,11 +57,6 @@ def join_commands(made: "pd.Series[str]") -> tuple[str, ...]:
     return (spelled if len(left) == 1 else f"{spelled}  # most of its runs",)
 
 
-_Words = dict[str, str]  # the values in a command by their names; without a name, what comes before
-_NARROWING = {"seed", "method", "d", "n"}
-_PLAIN_LIST = re.compile(r"\w[\w.,-]*")
-
-
 def _split(command: str) -> _Words:
     try:
         words = shlex.split(command)
@@ -77,9 +77,10 @@ def _join(a: _Words, b: _Words) -> _Words:
     if len(differing) != 1 or not (differing[0] in a and differing[0] in b):
         return {}
     (name,) = differing
-    if not name or not (_PLAIN_LIST.fullmatch(a[name]) and _PLAIN_LIST.fullmatch(b[name])):
+    if name in _WHOLE or not (_PLAIN_LIST.fullmatch(a[name]) and _PLAIN_LIST.fullmatch(b[name])):
         return {}
-    return {**a, name: _unite(name, a[name], b[name])}
+    program = _SWEEP if a[""] == _RUN else a[""]
+    return {**a, "": program, name: _unite(name, a[name], b[name])}
 
 
 def _unite(name: str, a: str, b: str) -> str:
@@ -101,7 +102,7 @@ def sweep_command(row: "pd.Series[Any]", methods: Iterable[str], **sizes: str) -
         f"method={','.join(methods)}",
         "seed=0-49",
     ]
-    return " ".join(["python -m ddobench -m", *(shlex.quote(word) for word in spelled)])
+    return " ".join([_SWEEP, *(shlex.quote(word) for word in spelled)])
 
 
 def run_command(row: "pd.Series[Any]", budget: Mapping[str, Any] | None = None) -> str:
@@ -125,7 +126,7 @@ def run_command(row: "pd.Series[Any]", budget: Mapping[str, Any] | None = None) 
         else:
             words.append(f"{name}='{value}'")  # lest Hydra take it for a truth value
     words.append("results_dir=results/again")
-    return " ".join(["python -m ddobench", *map(_quote, words)])
+    return " ".join([_RUN, *map(_quote, words)])
 
 
 @cache

@@ -11,7 +11,7 @@ from functools import cache
 
 from matplotlib.colors import to_hex, to_rgb
 
-from ddobench.report.figures.drawing import FAINT, INK, PALE
+from ddobench.report.figures.drawing import FAINT, INK, MUTED, PALE
 
 HEAT_MAP = "heat-map"  # the id of axes whose image begins at white
 _TRADED = {
@@ -19,7 +19,7 @@ _TRADED = {
     INK: "#e6e8ea",
     FAINT: "#93a0ac",
     PALE: "#343d46",
-    "#c3cad1": "#56616c",  # muted lines
+    MUTED: "#56616c",
     "#cfe0ec": "#27435a",  # pale fills
 }
 _BRIGHT_ENOUGH = 0.22  # relative luminance, to stand out against the card

@@ -16,6 +16,7 @@ from ddobench.report.figures.labels import wrap_text
 INK = "#1f2933"
 FAINT = "#7b8794"
 PALE = "#e4e7eb"
+MUTED = "#c3cad1"
 WIDTH, HEIGHT = 4.9, 3.2  # inches
 _MARGIN = 0.06  # inches
 _WIDEST_TITLE = 44  # characters

@@ -7,11 +7,11 @@ import pandas as pd
 
 from ddobench.report.data.curves import MOST_SERIES, series_of
 from ddobench.report.data.report_data import ReportData
+from ddobench.report.figures.drawing import MUTED
 from ddobench.report.tables.columns import SERIES
 from ddobench.report.tables.looks import NOTHING, REFERENCE, USUAL, role_of
 from ddobench.report.tables.styles import Style
 
-_MUTED = "#c3cad1"
 _BEST = 4  # series that lead by their rank alone
 
 SeriesKey = tuple[str, str]  # method and variant
@@ -29,7 +29,7 @@ def lead_styles(
     task, keys = str(points["task"].iloc[0]), series_of(points)
     leading = leading_series(points, column, within, most, lower_is_better=lower_is_better)
     rest = len(keys) - len(leading)
-    muted = Style("1 other" if rest == 1 else f"{rest} others", _MUTED, "", (), ())
+    muted = Style("1 other" if rest == 1 else f"{rest} others", MUTED, "", (), ())
     styles = {key: stored.styles[task, *key] if key in leading else muted for key in keys}
     return dict(sorted(styles.items(), key=lambda item: item[1] == muted))
 
@@ -57,7 +57,7 @@ def leading_series(
 
 def describe_muted(styles: Mapping[SeriesKey, Style]) -> list[str]:
     """Say what the muted lines are, if there are any."""
-    count = sum(style.color == _MUTED for style in styles.values())
+    count = sum(style.color == MUTED for style in styles.values())
     if not count:
         return []
     which = "One further series is" if count == 1 else f"{count} further series are"

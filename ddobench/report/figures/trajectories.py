@@ -8,10 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
-from matplotlib.ticker import (
-    MaxNLocator,
-    PercentFormatter,
-)
+from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from ddobench import scores
 from ddobench.report.data.curves import (
@@ -44,8 +41,6 @@ _MEANS = "Lines are means over all seeds of a method,"
 _BANDS = "bands 95\u00a0% intervals of the mean"
 _BARS = "the bars at their ends 95\u00a0% intervals of the last mean"
 _ONE_SHOT = "A method that proposes once is a level line."
-
-
 _PUNISHED = "An invalid design counts as the worst visible value."
 _ALL_VALID = "No design was ever invalid."
 _STOPPED = (
