@@ -11,7 +11,7 @@ from functools import cache
 
 from matplotlib.colors import to_hex, to_rgb
 
-from ddobench.report.figures.drawing import FAINT, INK, MUTED, PALE
+from ddobench.report.figures.drawing import FAINT, INK, MUTED, PALE, TINT
 
 HEAT_MAP = "heat-map"  # the id of axes whose image begins at white
 _TRADED = {
@@ -20,7 +20,7 @@ _TRADED = {
     FAINT: "#93a0ac",
     PALE: "#343d46",
     MUTED: "#56616c",
-    "#cfe0ec": "#27435a",  # pale fills
+    TINT: "#27435a",
 }
 _BRIGHT_ENOUGH = 0.22  # relative luminance, to stand out against the card
 _USES = re.compile(r"(fill|stroke): (#[0-9a-f]{6})")

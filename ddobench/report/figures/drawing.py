@@ -17,6 +17,7 @@ INK = "#1f2933"
 FAINT = "#7b8794"
 PALE = "#e4e7eb"
 MUTED = "#c3cad1"
+TINT = "#cfe0ec"
 WIDTH, HEIGHT = 4.9, 3.2  # inches
 _MARGIN = 0.06  # inches
 _WIDEST_TITLE = 44  # characters

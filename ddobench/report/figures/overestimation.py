@@ -204,7 +204,9 @@ def _draw_row(
 def _draw_panel(axes: Axes, curve: pd.DataFrame, style: Style) -> None:
     x, true, predicted = (curve[name].to_numpy(dtype=float)
                          for name in ("iteration", "mean", "mean_predicted"))  # fmt: skip
-    coarse = np.unique(np.linspace(0, len(x) - 1, _BAND_POINTS).round().astype(int))
+    last = len(x) - 1
+    places = [np.linspace(0, last, _BAND_POINTS), np.geomspace(1, last + 1, _BAND_POINTS) - 1]
+    coarse = np.unique(np.concatenate(places).round().astype(int))  # dense at the start, if bent
     axes.fill_between(x[coarse], true[coarse], predicted[coarse], color=style.color, alpha=0.13,
                       linewidth=0, zorder=1)  # fmt: skip
     for suffix in ("", "_predicted"):
