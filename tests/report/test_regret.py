@@ -54,12 +54,13 @@ def test_a_curve_at_zero_is_inside_the_axes_and_every_label_on_the_page() -> Non
     assert bottom < -0.01 * top
     assert overflow(figure) <= 0
     boxes = [
-        label.offsetbox.get_window_extent()  # without the leader lines
+        label.offsetbox.get_window_extent()
         for label in axes.artists
         if isinstance(label, AnnotationBbox)
     ]
     inside = axes.get_window_extent()
     assert len(boxes) == 4
+    assert not [label for label in axes.artists if getattr(label, "arrow_patch", None)]
     assert all(box.x0 >= inside.x1 for box in boxes)
     assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
 
@@ -71,7 +72,7 @@ def test_the_axes_are_named_with_their_units_and_the_caption_counts_the_seeds() 
     assert "dimension" in axes.get_xlabel()
     assert "raw units" in axes.get_ylabel()
     assert "12 seeds" in figure.caption
-    assert "bootstrap" in figure.caption
+    assert "95\u00a0% intervals" in figure.caption
     assert "† knows the true graph." in figure.caption
 
 
@@ -144,3 +145,12 @@ def test_an_absence_names_a_command_that_would_help() -> None:
         "python -m ddobench -m task=quadratic d=20 n=100,200,400 task.signs=random "
         "task.d_obs=null budget=tiny method=fgm,naive seed=0-49"
     )
+
+
+def test_doing_nothing_is_drawn_even_where_no_run_of_it_is_stored() -> None:
+    rows = [row | {"y_sd": 2.0} for row in sweep(methods=["fgm"])]
+    (figure,) = regret_by_dimension(evidence_of(rows))
+    assert isinstance(figure, Figure)
+    lines = [list(np.asarray(line.get_ydata(), float)) for line in figure.drawing.axes[0].lines]
+    assert [4.0, 4.0, 4.0] in lines  # (optimum 4 - best visible 2) sd of 2 raw units
+    assert "doing nothing" in figure.caption

@@ -168,6 +168,23 @@ def test_the_diagram_of_few_cells_draws_no_conclusion() -> None:
     assert overflow(figure) <= 0
 
 
+def test_the_best_of_methods_that_all_lose_to_doing_nothing_is_not_crowned() -> None:
+    rows = league(merit={"fgm": 0.5, "ga": 0.2, "coms": 0.1})  # the best visible design has 1
+    (figure,) = figures(mean_rank_diagrams, evidence_of(rows))
+    texts = [text.get_text() for text in figure.drawing.axes[0].texts]
+    assert {"best visible design  1.00", "fgm  2.00"} <= set(texts)
+    assert "at 1.00; every method is behind it" in figure.caption
+    assert overflow(figure) <= 0
+
+
+def test_the_diagram_says_who_ranks_behind_doing_nothing() -> None:
+    rows = league(merit={"fgm": 2.0, "naive": 1.0, "ga": 0.2})
+    (figure,) = figures(mean_rank_diagrams, evidence_of(rows))
+    texts = [text.get_text() for text in figure.drawing.axes[0].texts]
+    assert not [text for text in texts if "best visible" in text]  # naive is in it already
+    assert "at 2.00; behind it: ga." in figure.caption
+
+
 def test_two_methods_have_no_diagram() -> None:
     assert figures(mean_rank_diagrams, evidence_of(league(merit={"fgm": 1.0, "ga": 0.0}))) == []
 

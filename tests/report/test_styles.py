@@ -2,8 +2,10 @@
 
 import pytest
 
+from ddobench.registry import entries
 from ddobench.report.figures.labels import spread
-from ddobench.report.tables.styles import assign_styles
+from ddobench.report.tables.looks import look_of_method
+from ddobench.report.tables.styles import Style, assign_styles
 from tests.support.synthetic_runs import evidence_of, sweep
 
 
@@ -14,23 +16,45 @@ def test_a_method_looks_the_same_in_every_report() -> None:
     assert alone["quadratic", "fgm", ""].color == "#0072b2"
 
 
-def test_methods_without_a_usable_colour_get_distinct_ones() -> None:
-    rows = sweep(methods=["a", "b", "c"], seeds=1, color="no colour") + sweep(seeds=1)
-    styles = assign_styles(evidence_of(rows).runs)
-    assert len({style.color for style in styles.values()}) == 5
-    assert len({style.marker for style in styles.values()}) == 5
-    assert styles["quadratic", "a", ""].label == "a"
+def test_no_two_methods_of_ours_have_the_same_marker_and_line() -> None:
+    looks = [look_of_method(entry.name) for entry in entries("method")]
+    assert len({(look.marker, look.dashes) for look in looks}) == len(looks)
+    assert len({look.color for look in looks}) == len(looks)
 
 
-def test_variants_of_a_method_share_its_colour_and_differ_in_marker() -> None:
-    rows = sweep(methods=["fgm"], seeds=1) + sweep(
-        methods=["fgm"], seeds=1, method_variant="ridge=1.0"
-    )
+def test_a_method_that_is_not_ours_has_a_look_by_its_name_alone() -> None:
+    rows = sweep(methods=["a", "b", "c"], seeds=1, color="no colour")
+    among = assign_styles(evidence_of(rows + sweep(seeds=1)).runs)
+    alone = assign_styles(evidence_of(rows[:1]).runs)
+    assert len({style.color for style in among.values()}) == 5
+    assert alone["quadratic", "a", ""] == among["quadratic", "a", ""]
+    assert among["quadratic", "a", ""].label == "a"
+
+
+def test_a_stored_colour_stands_in_for_a_card_that_is_not_at_hand() -> None:
+    styles = assign_styles(evidence_of(sweep(methods=["mine"], seeds=1, color="#123456")).runs)
+    assert styles["quadratic", "mine", ""].color == "#123456"
+
+
+def variants_of_fgm(*variants: str) -> dict[str, Style]:
+    rows = [row for variant in variants
+            for row in sweep(methods=["fgm"], seeds=1, method_variant=variant)]  # fmt: skip
     styles = assign_styles(evidence_of(rows).runs)
-    plain, ridge = styles["quadratic", "fgm", ""], styles["quadratic", "fgm", "ridge=1.0"]
-    assert plain.color == ridge.color
+    return {variant: styles["quadratic", "fgm", variant] for variant in variants}
+
+
+def test_a_variant_differs_from_its_method_in_marker_and_line_and_looks_so_everywhere() -> None:
+    styles = variants_of_fgm("", "ridge=1.0", *(f"ridge={i}" for i in range(2, 9)))
+    plain, ridge = styles[""], styles["ridge=1.0"]
     assert plain.marker != ridge.marker
+    assert plain.dashes != ridge.dashes
     assert ridge.label == "FGM†, ridge=1.0"
+    assert ridge == variants_of_fgm("ridge=1.0")["ridge=1.0"]
+
+
+def test_no_two_variants_look_the_same() -> None:
+    styles = variants_of_fgm("", *(f"ridge={i}" for i in range(60))).values()
+    assert len({(style.color, style.marker, style.dashes) for style in styles}) == 61
 
 
 def test_a_privilege_is_marked_only_on_the_task_where_it_was_used() -> None:

@@ -13,6 +13,7 @@ from ddobench.report.figures.trajectories import (
     survivors_by_iteration,
     value_by_iteration,
 )
+from ddobench.report.tables.looks import MARKERS
 from ddobench.stats.samples import mean_interval, t_interval
 from tests.support.drawn import only, overflow
 from tests.support.synthetic_runs import STEPS, climb, curve_of, data_with
@@ -95,15 +96,16 @@ def test_a_method_that_proposes_once_is_a_level_line_across_the_panel() -> None:
     assert list(value_by_iteration(data_with([row := climb()], [curve_of(row, 0)]))) == []
 
 
-def test_the_survivors_line_ends_at_a_cross_where_the_first_seed_stops() -> None:
+def test_the_survivors_line_ends_at_a_bar_where_the_first_seed_stops() -> None:
     rows = [climb(seed=s) for s in range(3)]
     curves = [curve_of(row, stops=stop) for row, stop in zip(rows, (3, 5, None), strict=True)]
     figure = only(survivors_by_iteration, data_with(rows, curves))
     assert figure.data["counted"].tolist() == [3, 3, 3, 2, 2, 1]
     assert figure.data["mean"].isna().tolist() == [False] * 3 + [True] * 3
     assert [2.0, 3.0, 4.0] in lines_of(figure)
-    crosses = [line for line in figure.drawing.axes[0].get_lines() if line.get_marker() == "x"]
-    assert {(float(c.get_xdata()[0]), float(c.get_ydata()[0])) for c in crosses} == {(2.0, 4.0)}  # type: ignore[index, arg-type]
+    bars = [line for line in figure.drawing.axes[0].get_lines() if line.get_marker() == "|"]
+    assert {(float(c.get_xdata()[0]), float(c.get_ydata()[0])) for c in bars} == {(2.0, 4.0)}  # type: ignore[index, arg-type]
+    assert "|" not in MARKERS  # which no method has
     assert "all its seeds reach" in figure.caption
 
 
@@ -141,8 +143,9 @@ def test_failed_and_missing_seeds_are_counted_and_drawn_hollow() -> None:
     figure = only(value_by_iteration, data_with(rows, [curve_of(r) for r in rows]))
     assert "2 seeds" in figure.caption
     assert "1 failed, 1 missing" in figure.caption
-    lines = figure.drawing.axes[0].get_lines()
-    assert sum(line.get_markerfacecolor() == "white" for line in lines) == 2
+    marked = [line for line in figure.drawing.axes[0].get_lines() if line.get_marker() in MARKERS]
+    assert marked
+    assert all(line.get_markerfacecolor() == "white" for line in marked)
 
 
 def test_where_variants_would_tangle_only_defaults_stay_and_the_caption_counts_the_rest() -> None:
@@ -202,3 +205,25 @@ def test_a_band_of_two_seeds_does_not_dwarf_the_curves() -> None:
     assert figure.data["high"].max() > 50
     assert -4 < bottom < 0
     assert 10 < top < 15
+    assert "left out" in figure.caption  # rather than cut by the frame
+
+
+@pytest.mark.parametrize("methods", [["fgm"], ["fgm", "ga", "coms", "rwr"]])
+def test_no_band_and_no_bar_is_cut_by_the_frame(methods: list[str]) -> None:
+    rows = [climb(m, seed=s) for m in methods for s in range(5)]
+    figure = only(value_by_iteration, data_with(rows, [curve_of(row) for row in rows]))
+    axes = figure.drawing.axes[0]
+    last = figure.data.groupby("method").tail(1)
+    bottom, top = axes.get_ylim()
+    assert bottom < last["low"].min() < last["high"].max() < top
+    assert ("bands" in figure.caption) == (len(methods) == 1)
+
+
+def test_where_climbs_are_unequally_long_the_short_ones_are_seen() -> None:
+    rows = [climb(m, seed=s) for m in ("fgm", "units") for s in range(2)]
+    curves = [curve_of(row, 5 if row["method"] == "fgm" else 500) for row in rows]
+    figure = only(value_by_iteration, data_with(rows, curves))
+    axes = figure.drawing.axes[0]
+    (start, short, end), _ = np.hsplit(axes.transData.transform([(0, 0), (5, 0), (500, 0)]), 2)
+    assert short - start > 0.15 * (end - start)
+    assert "linear to 5" in figure.caption

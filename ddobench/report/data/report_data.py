@@ -11,7 +11,7 @@ import pandas as pd
 
 from ddobench.errors import UsageError
 from ddobench.registry import PARTS
-from ddobench.report.data.commands import portable
+from ddobench.report.data.commands import join_commands, portable
 from ddobench.report.data.diagnostics import keep_usable
 from ddobench.report.data.magnitudes import drop_unusable_points, fail_unusable_runs
 from ddobench.report.tables.choices import choice_table, read_judgements
@@ -39,6 +39,7 @@ _WORDS = (
     *("privileges", "label", "color", "regret_unit", "digest", "command", "revision", "finished"),
 )
 _WHOLES = ("d", "n", "seed")
+_SCALES = ("y_sd",)  # the standard deviation of the visible values
 
 
 @dataclass(frozen=True)
@@ -108,10 +109,18 @@ class ReportData:
         """What methods that choose among candidates chose, and by what."""
         return choice_table(self.judgements, self.styles)
 
-    def commands(self, shared: Mapping[Any, Any]) -> tuple[str, ...]:
-        """Return the commands that made the runs with these values in these columns."""
+    def commands(
+        self, shared: Mapping[Any, Any], drawn: pd.DataFrame | None = None
+    ) -> tuple[str, ...]:
+        """Return the command behind the runs with these values in these columns.
+
+        Of several series only those that are `drawn` count.
+        """
         members = (self.runs[[*shared]] == list(shared.values())).all(axis=1)
-        return tuple(sorted(set(self.runs.loc[members, "command"]) - {""}))
+        runs = self.runs[members]
+        if drawn is not None:
+            runs = runs.merge(drawn[SERIES].drop_duplicates(), on=SERIES)
+        return join_commands(runs["command"])
 
     @classmethod
     def read(
@@ -164,13 +173,13 @@ def _curves_of(runs: pd.DataFrame, stored: pd.DataFrame | None) -> pd.DataFrame:
 
 def make_uniform(stored: pd.DataFrame, curves: pd.DataFrame | None = None) -> pd.DataFrame:
     """Keep the columns we know, each in its type; what an older record lacks is empty or NaN."""
-    known = {*_WORDS, *stored_names(), *_WHOLES, *PARTS, "path"}
+    known = {*_WORDS, *stored_names(), *_SCALES, *_WHOLES, *PARTS, "path"}
     runs = stored[[name for name in stored if name in known]].copy()
     for column in _WORDS:
         words = runs[column] if column in runs else pd.Series("", index=runs.index, dtype=object)
         runs[column] = words.astype(object).where(words.notna(), "").astype(str)
     runs["command"] = runs["command"].map(portable)
-    for column in stored_names():
+    for column in (*stored_names(), *_SCALES):
         numbers = runs[column] if column in runs else pd.Series(float("nan"), index=runs.index)
         runs[column] = pd.to_numeric(numbers, errors="coerce").astype(float)
     for column in _WHOLES:

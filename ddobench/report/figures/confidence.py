@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 from matplotlib.ticker import MaxNLocator
 
+from ddobench.report.data.commands import join_commands
 from ddobench.report.data.details import climbing_runs, read_details, stage_settings
 from ddobench.report.data.files import row_stem
 from ddobench.report.data.report_data import ReportData
@@ -95,7 +96,7 @@ def _figure(stored: ReportData, sweep: pd.DataFrame) -> Figure:
         caption=f"{style.label}. {_TEXT} {sample}",
         task=str(first["task"]),
         data=points,
-        commands=tuple(sorted(set(sweep["command"]) - {""})),
+        commands=join_commands(sweep["command"]),
         drawing=_draw(points, seeds, style, f"{name}, {style.label}"),
         subject="methods",
     )  # fmt: skip

@@ -14,6 +14,7 @@ from matplotlib.ticker import MaxNLocator
 from ddobench.report.data.files import row_stem
 from ddobench.report.data.report_data import ReportData
 from ddobench.report.data.samples import describe_sample
+from ddobench.report.figures.doing_nothing import BEST_VISIBLE, DOTTED_NOTE, means_of_nothing
 from ddobench.report.figures.drawing import FAINT, LOOK, limits_around
 from ddobench.report.figures.figure import Absence, Figure
 from ddobench.report.figures.panels import draw_row, freeze_layout, row_panels
@@ -32,17 +33,18 @@ _TEXT = (
 
 def variant_controls(stored: ReportData) -> Iterator[Figure | Absence]:
     """Draw the variants of every method that has several on the same task, d, n and budget."""
-    for _, table in stored.comparisons.groupby(CELL, sort=True):
+    nothing = means_of_nothing(stored.runs)
+    for _, table in stored.comparisons.merge(nothing, on=CELL, how="left").groupby(CELL, sort=True):
         first = table.iloc[0]
         name = name_runs(first, "n", "d")
-        parts = [_TEXT, explain_comparison(table), *describe_sample(stored, table)]
+        parts = [_TEXT, DOTTED_NOTE, explain_comparison(table), *describe_sample(stored, table)]
         yield Figure(
             name=row_stem("controls", first, "d", "n"),
             title=f"Controls: {name}",
             caption=" ".join(parts),
             task=str(first["task"]),
             data=table,
-            commands=stored.commands(first[CELL].to_dict()),
+            commands=stored.commands(first[CELL].to_dict(), table),
             drawing=_draw(table, stored, name),
             subject="methods",
         )  # fmt: skip
@@ -79,7 +81,9 @@ def _draw_panel(axes: Axes, table: pd.DataFrame, stored: ReportData, heights: li
     if unit.fraction:
         axes.set_xlim(-4, 104)
     else:
-        bounds = table[["mean", "low", "high"]].to_numpy(dtype=float)
+        bounds = table[["mean", "low", "high", "nothing_value"]].to_numpy(dtype=float)
+        axes.axvline(table["nothing_value"].iloc[0], color=BEST_VISIBLE.color, linewidth=1.1,
+                     dashes=BEST_VISIBLE.dashes, zorder=1)  # fmt: skip
         axes.set_xlim(*limits_around([*seeds["value"], *bounds.ravel()]))
     sns.stripplot(x=scale * seeds["value"], y=seeds["place"], hue=seeds["method"], orient="y",
                   palette={key[0]: stored.styles[str(table["task"].iloc[0]), *key].color

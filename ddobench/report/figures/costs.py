@@ -19,6 +19,7 @@ from ddobench.report.figures.drawing import LOOK, PALE, blank_drawing
 from ddobench.report.figures.figure import Absence, Figure
 from ddobench.report.figures.labels import wrap_text
 from ddobench.report.figures.panels import WIDTH, freeze_layout
+from ddobench.report.figures.series import marker_look
 from ddobench.report.tables.columns import CELL, FAMILY, SERIES
 from ddobench.report.tables.formats import format_ranges, name_runs
 
@@ -54,7 +55,7 @@ def seconds_by_method(stored: ReportData) -> Iterator[Figure | Absence]:
             caption=_caption(stored, runs, points, hidden),
             task=str(first["task"]),
             data=points,
-            commands=stored.commands(first[FAMILY].to_dict()),
+            commands=stored.commands(first[FAMILY].to_dict(), points),
             drawing=_draw(points, stored, name),
             subject="methods",
         )  # fmt: skip
@@ -163,9 +164,7 @@ def _draw_panel(
         median, least, most = (max(row[f"{stage}_{part}"], _SHORTEST)
                                for part in ("median", "least", "most"))  # fmt: skip
         axes.hlines(y, least, most, color=style.color, linewidth=1.5, zorder=2)
-        axes.plot([median], [y], linestyle="none", marker=style.marker, markersize=5.5, zorder=3,
-                  markerfacecolor=style.color, markeredgecolor="white",
-                  markeredgewidth=0.6)  # fmt: skip
+        axes.plot([median], [y], linestyle="none", zorder=3, **marker_look(style, 5.5))
 
 
 def _set_seconds(axes: Axes, least: float, most: float) -> None:

@@ -1,4 +1,4 @@
-"""How every figure of a report is drawn: fonts, sizes, margins, curves and their limits."""
+"""How every figure of a report is drawn: fonts, sizes, margins and limits."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -12,11 +12,12 @@ from matplotlib.ticker import MaxNLocator, NullLocator, ScalarFormatter
 from numpy.typing import ArrayLike, NDArray
 
 from ddobench.report.figures.labels import wrap_text
-from ddobench.report.tables.styles import Style
 
 INK = "#1f2933"
 FAINT = "#7b8794"
 PALE = "#e4e7eb"
+MUTED = "#c3cad1"
+TINT = "#cfe0ec"
 WIDTH, HEIGHT = 4.9, 3.2  # inches
 _MARGIN = 0.06  # inches
 _WIDEST_TITLE = 44  # characters
@@ -61,6 +62,7 @@ def blank_axes(drawing: Drawing) -> Axes:
     axes = drawing.add_subplot()
     axes.grid(axis="y", color=PALE, linewidth=0.6)
     axes.set_axisbelow(True)
+    axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))  # whatever the margins
     return axes
 
 
@@ -83,40 +85,6 @@ def fit_margins(drawing: Drawing, axes: Axes) -> None:
         )
 
 
-def draw_curve(
-    axes: Axes,
-    x: Values,
-    mean: Values,
-    interval: tuple[Values, Values],
-    style: Style,
-    hollow: NDArray[np.bool_],
-    covered: int,
-) -> None:
-    """Draw means with their intervals; the curve breaks where a mean is NaN.
-
-    The more series it covers, the smaller its markers, so that equal curves are seen as several.
-    """
-    axes.fill_between(x, *interval, color=style.color, alpha=0.22, linewidth=0, zorder=2)
-    axes.vlines(x, *interval, color=style.color, linewidth=1.1, zorder=3)
-    axes.plot(x, mean, color=style.color, linewidth=1.6, dashes=style.dashes or (None, None),
-              zorder=3)  # fmt: skip
-    for empty, chosen in ((False, ~hollow), (True, hollow)):
-        picked = chosen & np.isfinite(mean)
-        if picked.any():
-            axes.plot(
-                x[picked],
-                mean[picked],
-                linestyle="none",
-                marker=style.marker,
-                markersize=max(6.4 - 0.5 * covered, 4.4),
-                markerfacecolor="white" if empty else style.color,
-                markeredgecolor=style.color if empty else "white",
-                markeredgewidth=1.2 if empty else 0.6,
-                clip_on=False,
-                zorder=4,
-            )
-
-
 def limits_around(values: ArrayLike, room: float = 0.05) -> tuple[float, float]:
     """Return limits that leave some room around the finite values, as a share of their range.
 
@@ -136,14 +104,14 @@ def set_sizes(axes: Axes, sizes: Sequence[int]) -> None:
     """Set the horizontal axis to ascending sizes, each with its tick where there is room."""
     if sizes[-1] >= _WIDE_SPAN * sizes[0]:
         axes.set_xscale("log")
-        margin = (sizes[-1] / sizes[0]) ** 0.03
+        margin = (sizes[-1] / sizes[0]) ** 0.05
         axes.set_xlim(sizes[0] / margin, sizes[-1] * margin)
         axes.xaxis.set_major_formatter(ScalarFormatter())
         axes.xaxis.set_minor_locator(NullLocator())
         places = np.log(sizes)
     else:
         width = max(sizes[-1] - sizes[0], 1)
-        axes.set_xlim(sizes[0] - 0.04 * width, sizes[-1] + 0.02 * width)
+        axes.set_xlim(sizes[0] - 0.05 * width, sizes[-1] + 0.05 * width)
         axes.xaxis.set_major_locator(MaxNLocator(8, steps=[1, 2, 5, 10], integer=True))
         places = np.asarray(sizes, dtype=float)
     room = 0.018 * max(len(str(size)) for size in sizes) + 0.025

@@ -14,6 +14,7 @@ import pandas as pd
 from matplotlib.figure import Figure as Drawing
 
 from ddobench.report.data.report_data import ReportData
+from ddobench.report.figures.dark_mode import add_dark_mode
 from ddobench.report.figures.drawing import LOOK
 
 FORMATS = ("svg", "png", "pdf")
@@ -21,10 +22,17 @@ _UNDATED = {"svg": {"Date": None}, "png": {"Software": None}, "pdf": {"CreationD
 
 
 def render_drawing(drawing: Drawing, ending: str) -> bytes:
-    """Return the bytes of an SVG, PNG or PDF file, the same for the same drawing."""
+    """Return the bytes of an SVG, PNG or PDF file, the same for the same drawing.
+
+    An SVG has no ground of its own and adapts to a dark page; the others are white.
+    """
     buffer = io.BytesIO()
     with mpl.rc_context(LOOK):
-        drawing.savefig(buffer, format=ending, dpi=300, metadata=_UNDATED[ending])
+        drawing.savefig(
+            buffer, format=ending, dpi=300, metadata=_UNDATED[ending], transparent=ending == "svg"
+        )
+    if ending == "svg":
+        return add_dark_mode(buffer.getvalue().decode()).encode()
     return buffer.getvalue()
 
 
@@ -37,7 +45,7 @@ class Figure:
     caption: str
     task: str
     data: pd.DataFrame
-    commands: tuple[str, ...]  # the commands whose runs are drawn
+    commands: tuple[str, ...]  # the one whose runs are drawn, none if they do not say
     drawing: Drawing
     subject: Literal["task", "methods"]  # what it is about
 

@@ -11,6 +11,7 @@ from ddobench.report.figures.controls import variant_controls
 from ddobench.report.figures.costs import seconds_by_method
 from ddobench.report.figures.discovered import discovered_graph
 from ddobench.report.figures.figure import Absence, Figure, FigureFunction
+from ddobench.report.figures.headlines import headline
 from ddobench.report.figures.knobs import shares_by_setting
 from ddobench.report.figures.landmarks import best_visible_and_optimum
 from ddobench.report.figures.overestimation import prediction_and_truth
@@ -28,6 +29,7 @@ from ddobench.report.figures.trajectories import (
 from ddobench.report.figures.unit_graphs import graph_of_units
 
 FIGURES: tuple[FigureFunction, ...] = (
+    headline,
     true_graph,
     marginals,
     designs_in_pairs,

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure as Drawing
 from matplotlib.lines import Line2D
 from matplotlib.path import Path
 
+from ddobench.report.figures.dark_mode import HEAT_MAP
 from ddobench.report.figures.drawing import FAINT, INK, LOOK, Values, blank_drawing
 from ddobench.report.figures.labels import wrap_text
 from ddobench.report.figures.true_graphs import Edge, Truth
@@ -158,6 +159,7 @@ def draw_pairs(axes: Axes, bar: Axes, pairs: pd.DataFrame, threshold: float | No
     sns.heatmap(table, mask=np.isnan(table), cmap=_COLORS, vmin=-most, vmax=most, ax=axes,
                 cbar_ax=bar, square=True, xticklabels=marks, yticklabels=marks,
                 rasterized=True)  # fmt: skip
+    _name_heat_map(axes, bar)
     edges = pairs[pairs["edge"]]
     axes.plot(edges["b"] + 0.5, edges["a"] + 0.5, linestyle="none", marker="o", color=INK,
               markersize=min(3.0, 40 / codes), markeredgewidth=0)  # fmt: skip
@@ -180,6 +182,7 @@ def draw_energy(axes: Axes, bar: Axes, energy: Values) -> None:  # (U, d)
     sns.heatmap(energy, cmap=_SHADES, vmin=0, vmax=max(energy.max(), 0.1), ax=axes, cbar_ax=bar,
                 xticklabels=_space_marks(d), yticklabels=_space_marks(units),
                 rasterized=True)  # fmt: skip
+    _name_heat_map(axes, bar)
     bar.tick_params(labelsize=7.5, length=2)
     for side in axes.spines.values():
         side.set_visible(True)
@@ -187,6 +190,11 @@ def draw_energy(axes: Axes, bar: Axes, energy: Values) -> None:  # (U, d)
     axes.set_xlabel("hidden coordinate", fontsize=8.5, labelpad=2)
     axes.set_ylabel("unit", fontsize=8.5, labelpad=1)
     axes.set_title("share of a unit's energy", loc="left", fontsize=8.5, pad=5)
+
+
+def _name_heat_map(axes: Axes, bar: Axes) -> None:
+    axes.set_gid(HEAT_MAP)
+    bar.set_gid(f"{HEAT_MAP}-scale")
 
 
 def _space_marks(count: int) -> int:

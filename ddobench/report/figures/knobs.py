@@ -1,6 +1,6 @@
 """Methods against the settings of a knob of their task: a curve over numbers, rows over words."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import matplotlib as mpl
 import numpy as np
@@ -9,11 +9,18 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 from matplotlib.ticker import MaxNLocator
 
-from ddobench.report.data.curves import choose_series, series_of
+from ddobench.report.data.commands import join_commands
+from ddobench.report.data.curves import choose_series
 from ddobench.report.data.details import climbing_runs
 from ddobench.report.data.files import row_stem
 from ddobench.report.data.report_data import ReportData
 from ddobench.report.data.samples import describe_sample, lost_seeds
+from ddobench.report.figures.doing_nothing import (
+    BEST_VISIBLE,
+    DOTTED_NOTE,
+    does_nothing,
+    means_of_nothing,
+)
 from ddobench.report.figures.drawing import (
     FAINT,
     INK,
@@ -21,7 +28,6 @@ from ddobench.report.figures.drawing import (
     Values,
     blank_axes,
     blank_drawing,
-    draw_curve,
     fit_margins,
     limits_around,
     set_title,
@@ -29,7 +35,9 @@ from ddobench.report.figures.drawing import (
 )
 from ddobench.report.figures.figure import Absence, Figure
 from ddobench.report.figures.labels import label_ends
+from ddobench.report.figures.leading import SeriesKey, describe_muted, lead_styles
 from ddobench.report.figures.panels import draw_row, freeze_layout, row_panels
+from ddobench.report.figures.series import Place, draw_curve
 from ddobench.report.tables.columns import CELL, SERIES
 from ddobench.report.tables.knobs import (
     MEASURES,
@@ -51,9 +59,9 @@ _SCALES = {"share": SHARE.scale, "value": HEADLINE.unit.scale}
 _TEXT = (
     "Nothing about the task differs but {knob}. Means over seeds of the value of the designs that "
     "a method itself ranks highest at its last iteration, invalid ones counted as the worst "
-    "visible value, with 95\u00a0% bootstrap intervals (BCa); 0 is the mean of the visible values."
+    "visible value, with 95\u00a0% intervals; 0 is the mean of the visible values."
 )
-_SHARE = "The dotted line is the optimum."
+_SHARE = "The thin line is the optimum."
 _NO_OPTIMUM = "Where no exact optimum is known, values are in sd of the visible ones."
 _ON_AVERAGE = "Methods come by their mean over the panels, each relative to the best there."
 _EVEN = "Settings are evenly spaced."
@@ -92,7 +100,7 @@ def _figure(
         caption=" ".join([_TEXT.format(knob=knob), *told, *sample]),
         task=str(first["task"]),
         data=sweep,
-        commands=tuple(sorted(set(runs["command"]) - {""})),
+        commands=join_commands(runs["command"]),
         drawing=drawing,
         subject="methods",
     )  # fmt: skip
@@ -100,36 +108,45 @@ def _figure(
 
 def _curve_figure(stored: ReportData, sweep: pd.DataFrame) -> Figure:
     shown, hidden = choose_series(sweep)
+    shown = shown.merge(means_of_nothing(stored.runs), on=CELL, how="left")
     measure = "share" if set(shown["measure"]) == {"share"} else "value"
-    told = [_EVEN, _SHARE if measure == "share" else ""]
+    styles = lead_styles(stored, shown, f"{measure}_mean", within="setting")
+    nothing = "" if does_nothing(set(shown["method"])) else DOTTED_NOTE
+    told = [_EVEN, _SHARE if measure == "share" else "", nothing, *describe_muted(styles)]
     if hidden:
         told.append(f"{hidden} variants of these methods are left out; the tables have them.")
-    drawing = _draw_curves(stored, shown, measure)
+    drawing = _draw_curves(shown, styles, lost_seeds(stored), measure)
     return _figure(stored, shown, [*filter(None, told)], drawing, measure)
 
 
-def _draw_curves(stored: ReportData, sweep: pd.DataFrame, measure: str) -> Drawing:
-    settings, task, scale = settings_of(sweep), str(sweep["task"].iloc[0]), _SCALES[measure]
-    lacking = lost_seeds(stored)
+def _draw_curves(
+    sweep: pd.DataFrame, styles: Mapping[SeriesKey, Style], lacking: set[tuple[object, ...]],
+    measure: str,
+) -> Drawing:  # fmt: skip
+    settings, scale = settings_of(sweep), _SCALES[measure]
     x = np.arange(len(settings), dtype=float)
     with mpl.rc_context(LOOK):
         drawing = blank_drawing()
         axes = blank_axes(drawing)
-        axes.axhline(0, color=INK, linewidth=0.8, zorder=1)
-        ends: list[tuple[Style, float, float]] = []
-        for key in series_of(sweep):
-            style = stored.styles[task, *key]
+        axes.axhline(0, color=FAINT, linewidth=0.7, zorder=1)
+        ends: list[tuple[Style, float]] = []
+        for index, (key, style) in enumerate(styles.items()):
             own = sweep[(sweep[SERIES] == list(key)).all(axis=1)]
             short = [(*row, *key) in lacking for row in own[CELL].itertuples(index=False)]
             curve = own.assign(short=short).set_index("setting").reindex(settings)
             mean, low, high = _numbers(curve, measure)
             draw_curve(axes, x, mean, (low, high), style, curve["short"].eq(True).to_numpy(),
-                       covered=len(ends))  # fmt: skip
-            last = np.flatnonzero(np.isfinite(mean))[-1]
-            ends.append((style, float(x[last]), float(mean[last])))
-        heights = np.concatenate(_numbers(sweep, measure))
+                       Place(index, len(styles)))  # fmt: skip
+            if style.marker:
+                ends.append((style, float(mean[np.isfinite(mean)][-1])))
+        nothing = scale * sweep.groupby("setting")[f"nothing_{measure}"].first().reindex(settings)
+        if not does_nothing(set(sweep["method"])):
+            axes.plot(x, nothing, color=BEST_VISIBLE.color, linewidth=1.2,
+                      dashes=BEST_VISIBLE.dashes, zorder=1)  # fmt: skip
+            ends.append((BEST_VISIBLE, float(nothing.dropna().iloc[-1])))
+        heights = np.concatenate([*_numbers(sweep, measure), nothing])
         if measure == "share":
-            axes.axhline(scale, color=FAINT, linewidth=0.9, dashes=(1.5, 1.5), zorder=1)
+            axes.axhline(scale, color=INK, linewidth=0.8, zorder=1)
             heights = np.append(heights, scale)
         axes.set_xlabel(str(sweep["knob"].iloc[0]), parse_math=False)
         axes.set_xticks(x, settings, parse_math=False)
@@ -155,8 +172,9 @@ def _row_figure(stored: ReportData, sweep: pd.DataFrame) -> Figure:
     settings = settings_of(sweep)
     shown = sweep[sweep["setting"].isin(settings[:_MOST_PANELS])]
     measures = set(shown["measure"])
+    shown = shown.merge(means_of_nothing(stored.runs), on=CELL, how="left")
     told = [_SHARE if "share" in measures else "", _NO_OPTIMUM if "value" in measures else ""]
-    told.append(_ON_AVERAGE)
+    told += [DOTTED_NOTE, _ON_AVERAGE]
     if len(settings) > _MOST_PANELS:
         told.append(f"The tables also have {', '.join(settings[_MOST_PANELS:])}.")
     measure = "share" if measures == {"share"} else "value"
@@ -176,7 +194,8 @@ def _draw_rows(stored: ReportData, sweep: pd.DataFrame) -> Drawing:
             here = sweep[sweep["setting"] == setting]
             measure = str(here["measure"].iloc[0])
             alike = sweep[sweep["measure"] == measure]  # panels of one measure share their limits
-            ends = [0.0, *_draw_landmarks(axes, measure)]
+            nothing = _SCALES[measure] * float(here[f"nothing_{measure}"].iloc[0])
+            ends = [0.0, *_draw_landmarks(axes, measure, nothing)]
             axes.set_xlim(*limits_around([*ends, *np.concatenate(_numbers(alike, measure))], 0.08))
             axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
             axes.set_title(f"{knob} = {setting}", loc="left", fontsize=9, parse_math=False)
@@ -192,11 +211,13 @@ def _draw_rows(stored: ReportData, sweep: pd.DataFrame) -> Drawing:
     return drawing
 
 
-def _draw_landmarks(axes: Axes, measure: str) -> list[float]:
-    """Draw the mean of the visible values and the optimum, and return where the latter is."""
-    axes.axvline(0, color=INK, linewidth=0.8, zorder=1)
+def _draw_landmarks(axes: Axes, measure: str, nothing: float) -> list[float]:
+    """Draw mean and best of the visible values and the optimum; return where the last two are."""
+    axes.axvline(0, color=FAINT, linewidth=0.7, zorder=1)
+    axes.axvline(nothing, color=BEST_VISIBLE.color, linewidth=1.1, dashes=BEST_VISIBLE.dashes,
+                 zorder=1)  # fmt: skip
     if measure != "share":
-        return []
+        return [nothing]
     optimum = float(_SCALES[measure])
-    axes.axvline(optimum, color=FAINT, linewidth=0.9, dashes=(1.5, 1.5), zorder=1)
-    return [optimum]
+    axes.axvline(optimum, color=INK, linewidth=0.8, zorder=1)
+    return [nothing, optimum]

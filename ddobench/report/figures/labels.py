@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from textwrap import fill
 
 from matplotlib.axes import Axes
-from matplotlib.colors import to_hex, to_rgb
 from matplotlib.lines import Line2D
 from matplotlib.offsetbox import AnnotationBbox, DrawingArea, HPacker, TextArea
 from matplotlib.transforms import ScaledTranslation
 
+from ddobench.report.figures.series import marker_look, sample_line
 from ddobench.report.tables.formats import format_number
 from ddobench.report.tables.styles import Style
 
@@ -18,60 +18,38 @@ _WIDEST = 20  # characters before a label is wrapped
 _SAMPLE = 24  # points of a curve shown beside its label
 
 
-def label_ends(axes: Axes, ends: Sequence[tuple[Style, float, float]]) -> None:
+def label_ends(axes: Axes, ends: Sequence[tuple[Style, float]]) -> None:
     """Write every curve's look, label and last value in the right margin, none over another.
 
-    `ends` are the style, x and y of each curve's last point; the limits of the axes must be set.
+    `ends` are the style and last value of each curve; the limits of the axes must be set. A label
+    stands as near to its curve's end as others let it, and no line leads there: it would look like
+    data.
     """
     low, high = axes.get_ylim()
-    ordered = sorted(ends, key=lambda end: end[2])
-    texts = [f"{wrap_text(style.label, _WIDEST)}: {format_number(y)}" for style, _, y in ordered]
+    ordered = sorted(ends, key=lambda end: end[1])
+    texts = [f"{wrap_text(style.label, _WIDEST)}: {format_number(y)}" for style, y in ordered]
     heights = [_LINE * (1 + text.count("\n")) for text in texts]
-    wanted = [(y - low) / (high - low) for _, _, y in ordered]
+    wanted = [(y - low) / (high - low) for _, y in ordered]
     margin = axes.transAxes + ScaledTranslation(_GAP / 72, 0, axes.figure.dpi_scale_trans)
-    for (style, x, y), text, place in zip(ordered, texts, spread(wanted, heights), strict=True):
+    for (style, _), text, place in zip(ordered, texts, spread(wanted, heights), strict=True):
         axes.add_artist(
             AnnotationBbox(
                 _sample(style, text),
-                xy=(x, y),
-                xybox=(1, place),
-                boxcoords=margin,
+                xy=(1, place),
+                xycoords=margin,
                 box_alignment=(0, 0.5),
                 frameon=False,
                 pad=0,
                 annotation_clip=False,
-                arrowprops={
-                    "arrowstyle": "-",
-                    "color": style.color,
-                    "linewidth": 0.7,
-                    "shrinkA": 0,
-                    "shrinkB": 5,
-                    "relpos": (0, 0.5),
-                },
             )
         )
 
 
 def _sample(style: Style, text: str) -> HPacker:
-    """Put a piece of a curve before its label: variants of a method share its colour."""
     area = DrawingArea(_SAMPLE, 8)
-    line = Line2D([0, _SAMPLE], [4, 4], color=style.color, linewidth=1.6)
-    if style.dashes:
-        line.set_dashes(style.dashes)
-    area.add_artist(line)
-    area.add_artist(
-        Line2D(
-            [_SAMPLE / 2],
-            [4],
-            linestyle="none",
-            marker=style.marker,
-            markersize=5,
-            markerfacecolor=style.color,
-            markeredgecolor="white",
-            markeredgewidth=0.5,
-        )
-    )
-    words = {"color": _darken(style.color), "fontsize": 8.5, "parse_math": False}
+    area.add_artist(sample_line(style, [0, _SAMPLE], [4, 4]))
+    area.add_artist(Line2D([_SAMPLE / 2], [4], linestyle="none", **marker_look(style, 5)))
+    words = {"fontsize": 8.5, "parse_math": False}
     label = TextArea(text, textprops=words)
     return HPacker(children=[area, label], align="center", pad=0, sep=4)
 
@@ -118,9 +96,3 @@ def _bottom(members: Sequence[int], centre: float, heights: Sequence[float]) -> 
 
 def _top(members: Sequence[int], centre: float, heights: Sequence[float]) -> float:
     return centre + sum(heights[i] for i in members) / 2
-
-
-def _darken(color: str) -> str:
-    """Return a tone of the colour that is readable as text on white."""
-    red, green, blue = (0.72 * part for part in to_rgb(color))
-    return str(to_hex((red, green, blue)))

@@ -15,7 +15,6 @@ from ddobench.report.figures.drawing import (
     LOOK,
     blank_axes,
     blank_drawing,
-    draw_curve,
     fit_margins,
     set_sizes,
     set_title,
@@ -23,6 +22,7 @@ from ddobench.report.figures.drawing import (
 )
 from ddobench.report.figures.figure import Absence, Figure
 from ddobench.report.figures.labels import label_ends
+from ddobench.report.figures.series import Place, describe_intervals, draw_curve
 from ddobench.report.tables.styles import Style
 from ddobench.stats.samples import mean_interval
 
@@ -75,14 +75,14 @@ def _draw(points: pd.DataFrame, title: str) -> Drawing:
         drawing = blank_drawing()
         axes = blank_axes(drawing)
         d = points["d"].to_numpy(dtype=float)
-        ends: list[tuple[Style, float, float]] = []
-        for name, style in _STYLES.items():
+        ends: list[tuple[Style, float]] = []
+        for index, (name, style) in enumerate(_STYLES.items()):
             mean, low, high = (
                 points[f"{name}_{part}"].to_numpy(dtype=float) for part in ("mean", "low", "high")
             )
             full = np.zeros(len(d), dtype=bool)
-            draw_curve(axes, d, mean, (low, high), style, full, covered=len(ends))
-            ends.append((style, float(d[-1]), float(mean[-1])))
+            draw_curve(axes, d, mean, (low, high), style, full, Place(index, len(_STYLES)))
+            ends.append((style, float(mean[-1])))
         axes.set_xlabel("dimension $d$")
         axes.set_ylabel("value [sd of the visible values]")
         set_title(axes, title)
@@ -99,5 +99,5 @@ def _caption(points: pd.DataFrame) -> str:
     return (
         "What there is to gain: the largest value in the visible table and the optimum, in "
         "standard deviations of the visible values above their mean. Means over "
-        f"{seeds} at each point; bands and bars are 95\u00a0% bootstrap intervals of the mean."
+        f"{seeds} at each point. {describe_intervals(len(_STYLES))}"
     )

@@ -12,14 +12,23 @@ from matplotlib.figure import Figure as Drawing
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
-from ddobench.report.data.curves import average_curves, choose_series, measured_families, series_of
+from ddobench.report.data.curves import (
+    average_curves,
+    choose_series,
+    landmark_means,
+    measured_families,
+    series_of,
+)
 from ddobench.report.data.files import row_stem
 from ddobench.report.data.report_data import ReportData
 from ddobench.report.data.samples import describe_sample
+from ddobench.report.figures.doing_nothing import BEST_VISIBLE
 from ddobench.report.figures.drawing import FAINT, INK, LOOK, PALE, blank_drawing, limits_around
 from ddobench.report.figures.figure import Absence, Figure
+from ddobench.report.figures.iterations import describe_iterations, set_iterations
 from ddobench.report.figures.labels import wrap_text
 from ddobench.report.figures.panels import WIDTH, freeze_layout
+from ddobench.report.figures.series import describe_wide_intervals, drop_wide_intervals
 from ddobench.report.tables.columns import CELL, FAMILY, SERIES
 from ddobench.report.tables.formats import MINUS, name_runs
 from ddobench.report.tables.styles import Style
@@ -34,8 +43,8 @@ _TEXT = (
     "Thin and dashed: the value that a method predicts for the designs it ranks highest. Thick: "
     "their true value, an invalid design counted as the worst visible one. Where the two agree the "
     "method knows what it has; the shaded gap is over-optimism if the dashed line is above. Means "
-    "over seeds with 95\u00a0% t intervals of the mean, which may leave a panel. All panels share "
-    "their axes."
+    "over seeds with 95\u00a0% intervals. Across each panel: the optimum, and dotted the best "
+    "visible design. All panels share their axes."
 )
 _BENT = (
     f"Predictions run so far away that the vertical axis is bent: about linear below "
@@ -73,10 +82,13 @@ def _figure(stored: ReportData, family: pd.DataFrame, curves: pd.DataFrame, hidd
     )  # fmt: skip
     first = family.iloc[0]
     name = name_runs(first, "n")
-    parts = [_TEXT]
+    landmarks = landmark_means(stored, family)
+    heights = np.append(points[["mean", "mean_predicted"]].to_numpy(dtype=float), landmarks)
+    shown = drop_wide_intervals(drop_wide_intervals(points, heights), heights, "_predicted")
+    parts = [_TEXT, *describe_wide_intervals(points, shown)]
     if _reach(points) > _TALLEST:
         parts.append(_BENT)
-    parts.append(_extreme(stored, points))
+    parts += [*describe_iterations(points), _extreme(stored, points)]
     if len(skipped := set(family["d"]) - set(points["d"])):
         parts.append(f"Left out: d = {', '.join(map(str, sorted(skipped)))}.")
     if hidden:
@@ -87,8 +99,8 @@ def _figure(stored: ReportData, family: pd.DataFrame, curves: pd.DataFrame, hidd
         caption=" ".join([*parts, *describe_sample(stored, points)]),
         task=str(first["task"]),
         data=points,
-        commands=stored.commands(first[FAMILY].to_dict()),
-        drawing=_draw(points, stored, name),
+        commands=stored.commands(first[FAMILY].to_dict(), points),
+        drawing=_draw(shown, stored, landmarks, name),
         subject="methods",
     )  # fmt: skip
 
@@ -114,7 +126,7 @@ def _extreme(stored: ReportData, points: pd.DataFrame) -> str:
     )
 
 
-def _draw(points: pd.DataFrame, stored: ReportData, name: str) -> Drawing:
+def _draw(points: pd.DataFrame, stored: ReportData, landmarks: pd.DataFrame, name: str) -> Drawing:
     task = str(points["task"].iloc[0])
     styles = {key: stored.styles[task, *key] for key in series_of(points)}
     sizes = sorted(points["d"].unique())
@@ -131,12 +143,12 @@ def _draw(points: pd.DataFrame, stored: ReportData, name: str) -> Drawing:
         drawing.set_layout_engine("constrained", w_pad=0.03, h_pad=0.05)
         drawing.suptitle(title, x=0.012, ha="left", fontsize=9.5, parse_math=False)
         grid = drawing.subplots(lines * len(sizes), across, squeeze=False, sharex=True, sharey=True)
-        _set_axes(grid[0, 0], points)
+        _set_axes(grid[0, 0], points, landmarks)
         for place_of_d, d in enumerate(sizes):
             panels = list(grid[place_of_d * lines : (place_of_d + 1) * lines].flat)
             for spare in panels[len(styles) :]:
                 spare.set_visible(False)
-            _draw_row(panels, points[points["d"] == d], styles)
+            _draw_row(panels, points[points["d"] == d], styles, landmarks.loc[d])
             for place, axes in enumerate(panels[: len(styles)]):
                 if place_of_d == 0 or lines > 1:
                     axes.set_title(titles[place], loc="left", fontsize=8, parse_math=False)
@@ -150,12 +162,13 @@ def _draw(points: pd.DataFrame, stored: ReportData, name: str) -> Drawing:
     return drawing
 
 
-def _set_axes(axes: Axes, points: pd.DataFrame) -> None:
-    """Set the axes that all panels share."""
-    last = max(int(points["iteration"].max()), 1)  # some methods propose once
-    axes.set_xlim(-0.03 * last, 1.03 * last)
-    axes.xaxis.set_major_locator(MaxNLocator(3, steps=[1, 2, 5, 10], integer=True))
-    shown = points[["mean", "mean_predicted"]].to_numpy(dtype=float).ravel()
+def _set_axes(axes: Axes, points: pd.DataFrame, landmarks: pd.DataFrame) -> None:
+    """Set the axes that all panels share, so that none cuts anything."""
+    set_iterations(axes, points, ticks=3)
+    columns = [
+        f"{part}{suffix}" for part in ("mean", "low", "high") for suffix in ("", "_predicted")
+    ]
+    shown = np.append(points[columns].to_numpy(dtype=float), landmarks.to_numpy(dtype=float))
     if not _reach(points) > _TALLEST:
         axes.set_ylim(*limits_around([0.0, *shown], room=0.08))
         axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
@@ -170,12 +183,16 @@ def _set_axes(axes: Axes, points: pd.DataFrame) -> None:
 
 
 def _draw_row(
-    panels: Sequence[Axes], points: pd.DataFrame, styles: Mapping[tuple[str, str], Style]
-) -> None:
+    panels: Sequence[Axes], points: pd.DataFrame, styles: Mapping[tuple[str, str], Style],
+    landmarks: "pd.Series[float]",
+) -> None:  # fmt: skip
     for axes, (key, style) in zip(panels, styles.items(), strict=False):
         axes.grid(axis="y", color=PALE, linewidth=0.6)
         axes.set_axisbelow(True)
         axes.axhline(0, color=FAINT, linewidth=0.6, zorder=1)
+        axes.axhline(landmarks["optimum"], color=INK, linewidth=0.7, zorder=1)
+        axes.axhline(landmarks["best_visible"], color=BEST_VISIBLE.color, linewidth=0.9,
+                     dashes=BEST_VISIBLE.dashes, zorder=1)  # fmt: skip
         axes.tick_params(labelsize=8)
         curve = points[(points[SERIES] == list(key)).all(axis=1)].sort_values("iteration")
         if curve.empty:
@@ -187,7 +204,9 @@ def _draw_row(
 def _draw_panel(axes: Axes, curve: pd.DataFrame, style: Style) -> None:
     x, true, predicted = (curve[name].to_numpy(dtype=float)
                          for name in ("iteration", "mean", "mean_predicted"))  # fmt: skip
-    coarse = np.unique(np.linspace(0, len(x) - 1, _BAND_POINTS).round().astype(int))
+    last = len(x) - 1
+    places = [np.linspace(0, last, _BAND_POINTS), np.geomspace(1, last + 1, _BAND_POINTS) - 1]
+    coarse = np.unique(np.concatenate(places).round().astype(int))  # dense at the start, if bent
     axes.fill_between(x[coarse], true[coarse], predicted[coarse], color=style.color, alpha=0.13,
                       linewidth=0, zorder=1)  # fmt: skip
     for suffix in ("", "_predicted"):

@@ -8,8 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 from matplotlib.lines import Line2D
 
-from ddobench.report.figures.drawing import FAINT, INK, PALE, Values, blank_drawing
+from ddobench.report.figures.drawing import FAINT, INK, PALE, blank_drawing
 from ddobench.report.figures.labels import wrap_text
+from ddobench.report.figures.series import marker_look, sample_line
 from ddobench.report.tables.formats import format_number
 from ddobench.report.tables.styles import Style
 
@@ -20,7 +21,6 @@ _WIDEST_LABEL = 46  # characters of one entry of the legend
 _WIDEST_TITLE = 90
 _ROW = 0.27  # inches
 _WIDEST_ROW = 34  # characters of its label
-_MARKS = 6  # markers along a curve
 _CLOSE = 0.12  # of a panel's height, within which the numbers of two lines would meet
 
 
@@ -51,40 +51,20 @@ def panel_grid(
         axes.set_axisbelow(True)
         axes.tick_params(labelsize=8, labelbottom=True, labelleft=True)
     if entries:
-        legend = drawing.legend(
-            [_sample(style) for style in styles], entries, loc="outside lower left", ncols=across,
-            frameon=False, fontsize=8, handlelength=3.2, columnspacing=1.6, borderaxespad=0.2,
-        )  # fmt: skip
-        for text in legend.get_texts():
-            text.set_parse_math(False)
+        add_legend(drawing, styles, across)
     return drawing, panels[:count]
 
 
-def draw_band(
-    axes: Axes, x: Values, mean: Values, interval: tuple[Values, Values], style: Style,
-    *, place: int, last: int, hollow: bool,
-) -> None:  # fmt: skip
-    """Draw a long curve with its band and a few markers, shifted by its place among the others.
-
-    Its markers are as far apart as on a curve that reaches `last`.
-    """
-    axes.fill_between(x, *interval, color=style.color, alpha=0.16, linewidth=0, zorder=2)
-    spacing = x[1] - x[0] if len(x) > 1 else 1.0
-    step = max(round(last / _MARKS / spacing), 1)
-    axes.plot(
-        x, mean, color=style.color, linewidth=1.4, dashes=style.dashes or (None, None), zorder=3,
-        marker=style.marker, markersize=5, markevery=((place * step) // 5 % step, step),
-        markerfacecolor="white" if hollow else style.color,
-        markeredgecolor=style.color if hollow else "white",
-        markeredgewidth=1.0 if hollow else 0.5,
+def add_legend(drawing: Drawing, styles: Sequence[Style], across: int) -> None:
+    """Explain these looks below all panels, so many side by side."""
+    legend = drawing.legend(
+        [_sample(style) for style in styles],
+        [wrap_text(style.label, _WIDEST_LABEL) for style in styles],
+        loc="outside lower left", ncols=across, frameon=False, fontsize=8, handlelength=3.2,
+        columnspacing=1.6, borderaxespad=0.2,
     )  # fmt: skip
-
-
-def mark_end(axes: Axes, x: float, y: float, style: Style) -> None:
-    """Cross out the end of a curve that stops before the others."""
-    for color, width, size in (("white", 3.4, 7.4), (style.color, 1.7, 6.4)):
-        axes.plot([x], [y], linestyle="none", marker="x", markersize=size, markeredgewidth=width,
-                  markeredgecolor=color, clip_on=False, zorder=5)  # fmt: skip
+    for text in legend.get_texts():
+        text.set_parse_math(False)
 
 
 def draw_landmarks(axes: Axes, best_visible: float, optimum: float) -> None:
@@ -132,10 +112,7 @@ def draw_row(
 ) -> None:  # fmt: skip
     """Draw a mean with its interval in its row."""
     axes.hlines(place, *ends, color=style.color, linewidth=1.6, zorder=3)
-    axes.plot([mean], [place], linestyle="none", marker=style.marker, markersize=6.5,
-              markerfacecolor="white" if hollow else style.color,
-              markeredgecolor=style.color if hollow else "white",
-              markeredgewidth=1.1 if hollow else 0.6, zorder=4)  # fmt: skip
+    axes.plot([mean], [place], linestyle="none", zorder=4, **marker_look(style, 6.5, hollow=hollow))
 
 
 def freeze_layout(drawing: Drawing) -> None:
@@ -145,9 +122,9 @@ def freeze_layout(drawing: Drawing) -> None:
 
 
 def _sample(style: Style) -> Line2D:
-    return Line2D([], [], color=style.color, linewidth=1.4, dashes=style.dashes or (None, None),
-                  marker=style.marker, markersize=5, markerfacecolor=style.color,
-                  markeredgecolor="white", markeredgewidth=0.5)  # fmt: skip
+    sample = sample_line(style)
+    sample.set(**marker_look(style, 5))
+    return sample
 
 
 def _legend_columns(entries: Sequence[str]) -> int:

@@ -29,6 +29,7 @@ from ddobench.report.figures.drawing import (
     INK,
     LOOK,
     PALE,
+    TINT,
     WIDTH,
     Values,
     blank_drawing,
@@ -40,7 +41,6 @@ from ddobench.report.figures.layouts import lay_out, name_shape
 from ddobench.store.records import Portrait
 
 _TONES = {"hidden": "#7b8794", "observed": "#0072b2"}
-_CLIQUE = "#cfe0ec"
 _BINS = 28
 _LONGEST_EDGE, _TALLEST = 0.62, 2.5  # inches
 _SMALLEST_FONT = 4.5  # points
@@ -195,7 +195,7 @@ def _draw_cliques(axes: Axes, graph: "nx.Graph[int]", places: Values) -> None:
             corners = places[sorted(clique)]
             centre = corners.mean(axis=0)
             around = sorted(corners, key=lambda p: atan2(p[1] - centre[1], p[0] - centre[0]))
-            axes.add_patch(Polygon(np.array(around), facecolor=_CLIQUE, linewidth=0, zorder=1))
+            axes.add_patch(Polygon(np.array(around), facecolor=TINT, linewidth=0, zorder=1))
 
 
 def _different_designs(stored: ReportData) -> Iterator[Portrait]:

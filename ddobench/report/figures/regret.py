@@ -12,12 +12,17 @@ from ddobench.report.data.commands import sweep_command
 from ddobench.report.data.curves import choose_series
 from ddobench.report.data.files import row_stem
 from ddobench.report.data.report_data import ReportData
+from ddobench.report.figures.doing_nothing import (
+    BEST_VISIBLE,
+    DOTTED_NOTE,
+    does_nothing,
+    means_of_nothing,
+)
 from ddobench.report.figures.drawing import (
     INK,
     LOOK,
     blank_axes,
     blank_drawing,
-    draw_curve,
     fit_margins,
     set_sizes,
     set_title,
@@ -25,11 +30,14 @@ from ddobench.report.figures.drawing import (
 )
 from ddobench.report.figures.figure import Absence, Figure
 from ddobench.report.figures.labels import label_ends
-from ddobench.report.tables.columns import FAMILY, SERIES, SLICE, STUDY
-from ddobench.report.tables.formats import MINUS, name_runs
-from ddobench.report.tables.styles import Key, Style, explain_signs
+from ddobench.report.figures.leading import SeriesKey, describe_muted, lead_styles
+from ddobench.report.figures.series import Place, describe_intervals, draw_curve
+from ddobench.report.tables.columns import CELL, FAMILY, SERIES, SLICE, STUDY
+from ddobench.report.tables.formats import name_runs
+from ddobench.report.tables.styles import Style, explain_signs
 
 _UNITS = {"raw": "raw units", "sd": "sd of the visible values"}
+_NOTHING = "nothing_regret"
 _LOST = ["declined", "failed", "missing", "unscored"]
 
 
@@ -81,7 +89,9 @@ def _figure(
 ) -> Figure:
     first = points.iloc[0]
     shown, hidden = choose_series(points)
-    caption = _caption(shown, stored)
+    styles = lead_styles(stored, shown, "regret_mean", lower_is_better=True)
+    shown = shown.merge(means_of_nothing(stored.runs), on=CELL, how="left")
+    caption = _caption(shown, styles)
     if hidden:
         caption += f" {hidden} variants of these methods are left out; the tables have them."
     if others:
@@ -94,8 +104,8 @@ def _figure(
         caption=caption,
         task=str(first["task"]),
         data=shown,
-        commands=stored.commands(first[alike].to_dict()),
-        drawing=_draw(shown, stored.styles, axis),
+        commands=stored.commands(first[alike].to_dict(), shown),
+        drawing=_draw(shown, styles, axis),
         subject="methods",
     )  # fmt: skip
 
@@ -112,50 +122,55 @@ def _absence(points: pd.DataFrame) -> Absence:
     )
 
 
-def _draw(points: pd.DataFrame, styles: Mapping[Key, Style], axis: Axis) -> Drawing:
+def _draw(points: pd.DataFrame, styles: Mapping[SeriesKey, Style], axis: Axis) -> Drawing:
     with mpl.rc_context(LOOK):
         drawing = blank_drawing()
         axes = blank_axes(drawing)
         axes.axhline(0, color=INK, linewidth=0.8, zorder=1)
         sizes = sorted(points[axis.column].unique())
-        ends: list[tuple[Style, float, float]] = []
-        for key, series in points.groupby(SERIES, sort=True):
-            style = styles[str(series["task"].iloc[0]), str(key[0]), str(key[1])]
-            curve = series.set_index(axis.column).reindex(sizes)
+        x = np.asarray(sizes, dtype=float)
+        ends: list[tuple[Style, float]] = []
+        for index, (key, style) in enumerate(styles.items()):
+            curve = points[(points[SERIES] == list(key)).all(axis=1)]
+            curve = curve.set_index(axis.column).reindex(sizes)
             mean, low, high = (
                 curve[f"regret_{name}"].to_numpy(dtype=float) for name in ("mean", "low", "high")
             )
             if np.isfinite(mean).any():
-                x = np.asarray(sizes, dtype=float)
                 short = curve[_LOST].sum(axis=1).to_numpy() > 0
-                draw_curve(axes, x, mean, (low, high), style, short, covered=len(ends))
-                last = np.flatnonzero(np.isfinite(mean))[-1]
-                ends.append((style, float(x[last]), float(mean[last])))
+                draw_curve(axes, x, mean, (low, high), style, short, Place(index, len(styles)))
+                if style.marker:
+                    ends.append((style, float(mean[np.isfinite(mean)][-1])))
+        nothing = points.groupby(axis.column)[_NOTHING].first().dropna()
+        if len(nothing) and not does_nothing(set(points["method"])):
+            axes.plot(nothing.index, nothing, color=BEST_VISIBLE.color, linewidth=1.2,
+                      dashes=BEST_VISIBLE.dashes, zorder=1)  # fmt: skip
+            ends.append((BEST_VISIBLE, float(nothing.iloc[-1])))
         unit = _UNITS.get(str(points["regret_unit"].max()), "")
         axes.set_xlabel(f"{axis.words} {axis.symbol}")
-        axes.set_ylabel(rf"regret, optimum {MINUS} $f(\hat{{x}})$ [{unit}]")
+        axes.set_ylabel(f"regret [{unit}]")
         set_title(axes, name_runs(points.iloc[0], axis.fixed))
         set_sizes(axes, sizes)
         bounds = points[["regret_mean", "regret_low", "regret_high"]]
-        set_values(axes, bounds.to_numpy(dtype=float), floor=0.0)
+        set_values(axes, np.append(bounds.to_numpy(dtype=float), nothing), floor=0.0)
         label_ends(axes, ends)
         fit_margins(drawing, axes)
     return drawing
 
 
-def _caption(points: pd.DataFrame, stored: ReportData) -> str:
+def _caption(points: pd.DataFrame, styles: Mapping[SeriesKey, Style]) -> str:
     scored = points[points["seeds"] > 0]
     fewest, most = int(scored["seeds"].min()), int(scored["seeds"].max())
     seeds = f"{most} seeds" if fewest == most else f"{fewest} to {most} seeds"
     parts = [
-        f"Mean regret of the proposed design over {seeds} at each point; bands and bars are "
-        "95\u00a0% bootstrap intervals of the mean (BCa, 9999 resamples), of zero width where all "
-        "seeds agree. Lower is better, and 0 is the optimum."
+        f"Mean regret over {seeds} at each point: by how much the proposed design falls short of "
+        f"the optimum. Lower is better, and 0 is the optimum. {describe_intervals(len(styles))}"
     ]
+    if points[_NOTHING].notna().any() and not does_nothing(set(points["method"])):
+        parts.append(DOTTED_NOTE)
     lost = points[_LOST].sum()
     if lost.sum():
         said = ", ".join(f"{count} {name}" for name, count in lost.items() if count)
         parts.append(f"Hollow markers lack seeds ({said} in all).")
-    keys = points[["task", *SERIES]].itertuples(index=False, name=None)
-    parts += [f"{note}." for note in explain_signs(stored.styles[key] for key in keys)]
-    return " ".join(parts)
+    parts += describe_muted(styles)
+    return " ".join([*parts, *(f"{note}." for note in explain_signs(styles.values()))])

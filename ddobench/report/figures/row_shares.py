@@ -14,14 +14,16 @@ from ddobench.report.data.curves import choose_series, series_of
 from ddobench.report.data.files import row_stem
 from ddobench.report.data.report_data import ReportData
 from ddobench.report.data.samples import describe_sample, lost_seeds
-from ddobench.report.figures.drawing import FAINT, INK, LOOK, draw_curve, set_values
+from ddobench.report.figures.drawing import FAINT, INK, LOOK, set_values
 from ddobench.report.figures.figure import Absence, Figure
 from ddobench.report.figures.labels import wrap_text
 from ddobench.report.figures.panels import freeze_layout, panel_grid
+from ddobench.report.figures.series import Place, describe_intervals, draw_curve
 from ddobench.report.figures.shares import share_points
 from ddobench.report.tables.columns import CELL, SERIES, STUDY
 from ddobench.report.tables.formats import name_runs
-from ddobench.report.tables.styles import DASHES, MARKERS, Style
+from ddobench.report.tables.looks import DASHES, MARKERS
+from ddobench.report.tables.styles import Style
 
 _PUBLISHED = "chain"  # the task of the published sweep
 _WIDEST_TITLE = 26  # characters above a panel
@@ -33,8 +35,8 @@ _TEXT = (
     "of the designs that a method itself ranks highest at its last iteration, invalid ones counted "
     "as the worst visible value, against the number of visible rows n divided by the squared "
     "dimension: where the curves of different d lie on each other, the rows that a method needs "
-    "grow as d\u00b2. One panel per method. Means over seeds with 95\u00a0% bootstrap intervals "
-    "(BCa); the dotted line is the optimum."
+    "grow as d\u00b2. One panel per method. Means over seeds; the thin line is the optimum, dotted "
+    "is the best visible design of each d."
 )
 
 
@@ -71,10 +73,10 @@ def _figure(stored: ReportData, points: pd.DataFrame, hidden: int) -> Figure:
     return Figure(
         name=row_stem("rows", first),
         title=f"Share of the optimum against rows: {name_runs(first)}",
-        caption=" ".join([_TEXT + left_out, *sample]),
+        caption=" ".join([_TEXT + left_out, describe_intervals(points["d"].nunique()), *sample]),
         task=str(first["task"]),
-        data=points.drop(columns=[name for name in points if str(name).startswith("best_m")]),
-        commands=stored.commands(first[STUDY].to_dict()),
+        data=points.drop(columns=["best_mean", "best_low", "best_high"]),
+        commands=stored.commands(first[STUDY].to_dict(), points),
         drawing=_draw(points, stored, name_runs(first)),
         subject="methods",
     )  # fmt: skip
@@ -92,17 +94,20 @@ def _draw(points: pd.DataFrame, stored: ReportData, name: str) -> Drawing:
         for axes, key in zip(panels, keys, strict=True):
             title = wrap_text(stored.styles[task, *key].label, _WIDEST_TITLE)
             axes.set_title(title, loc="left", fontsize=9, parse_math=False)
-            axes.axhline(0, color=INK, linewidth=0.8, zorder=1)
-            axes.axhline(1, color=FAINT, linewidth=0.9, dashes=(1.5, 1.5), zorder=1)
+            axes.axhline(0, color=FAINT, linewidth=0.7, zorder=1)
+            axes.axhline(1, color=INK, linewidth=0.8, zorder=1)
             own = points[(points[SERIES] == list(key)).all(axis=1)].sort_values("n")
-            for covered, (d, look) in enumerate(looks.items()):
+            for index, (d, look) in enumerate(looks.items()):
                 curve = own[own["d"] == d]
                 short = [(*row, *key) in lacking for row in curve[CELL].itertuples(index=False)]
                 mean, low, high = (curve[part].to_numpy(dtype=float) for part in _COUNTED)
-                draw_curve(axes, curve["rows_per_square"].to_numpy(dtype=float), mean, (low, high),
-                           look, np.array(short, dtype=bool), covered)  # fmt: skip
+                ratios = curve["rows_per_square"].to_numpy(dtype=float)
+                axes.plot(ratios, curve["best_visible_mean"], color=look.color, linewidth=0.9,
+                          dashes=(1, 1.6), zorder=1)  # fmt: skip
+                draw_curve(axes, ratios, mean, (low, high), look, np.array(short, dtype=bool),
+                           Place(index, len(looks)))  # fmt: skip
         _set_ratios(panels[0], points["rows_per_square"].to_numpy(dtype=float))
-        heights = points[[*_COUNTED]].to_numpy(dtype=float)
+        heights = points[[*_COUNTED, "best_visible_mean"]].to_numpy(dtype=float)
         set_values(panels[0], np.append(heights.ravel(), 1.0), 0.0)
         panels[0].yaxis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=""))
         freeze_layout(drawing)

@@ -1,25 +1,12 @@
-"""How each method looks, in every figure and table alike.
-
-A method's colour comes from its card. Its marker and dashes follow from the colour where that is
-one of the Okabe-Ito palette, which colour-blind readers can tell apart, and from the method's name
-otherwise; so a method looks the same in every report, and no two series of a report share a marker
-while there are markers left.
-"""
+"""How each series looks and is called, in every figure and table alike."""
 
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from zlib import crc32
 
 import pandas as pd
-from matplotlib.colors import is_color_like, to_hex
 
-PALETTE = (
-    *("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9"),
-    *("#000000", "#7a5195", "#8c6d31", "#5f6b6d"),  # further tones, apart in lightness
-)
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "*")
-DASHES: tuple[tuple[float, ...], ...] = ((), (5, 1.6), (1.4, 1.4), (6, 1.6, 1.4, 1.6), (3, 1.4))
+from ddobench.report.tables.looks import Look, look_of_method, look_of_variant
 
 SIGNS = {"graph": "†", "hidden": "‡"}
 _KNOWLEDGE = {"graph": "the true graph", "hidden": "the hidden coordinates"}
@@ -54,12 +41,12 @@ def assign_styles(
     cards = {str(method): _card(rows) for method, rows in runs.groupby("method")}
     labels = pd.Series({method: label for method, (label, _) in cards.items()}, dtype=object)
     ambiguous = set(labels[labels.duplicated(keep=False)].index)
-    colors = _assign_colors({method: color for method, (_, color) in cards.items()})
+    looks = {method: look_of_method(method, color) for method, (_, color) in cards.items()}
     styles: dict[Key, Style] = {}
-    taken: set[int] = set()
-    for (method, variant), rows in _plainest_first(runs):
-        slot = _free_slot(_preferred_slot(method, colors[method]), taken, len(MARKERS))
-        taken.add(slot)
+    taken: set[Look] = set()
+    for key, rows in runs.groupby(["method", "method_variant"]):
+        method, variant = map(str, key)
+        look = _free_look(looks[method], variant, taken) if variant else looks[method]
         name = f"{cards[method][0]} ({method})" if method in ambiguous else cards[method][0]
         suffix = f", {variant}" if variant else ""
         for task, own in rows.groupby("task"):
@@ -72,9 +59,9 @@ def assign_styles(
             styles[str(task), method, variant] = Style(
                 label=name + signs + suffix,
                 name=name + suffix,
-                color=colors[method],
-                marker=MARKERS[slot % len(MARKERS)],
-                dashes=DASHES[slot % len(DASHES)],
+                color=look.color,
+                marker=look.marker,
+                dashes=look.dashes,
                 privileges=privileges,
                 remarks=tuple(f"{name}: {text}" for text in sorted(told)),
             )
@@ -104,37 +91,15 @@ def explain_signs(styles: Iterable[Style]) -> list[str]:
 
 
 def _card(rows: pd.DataFrame) -> tuple[str, str]:
-    """Return a method's label and colour, the method's name and "" where its card is silent."""
+    """Return the label and the colour that runs were stored with, the method's name without one."""
     label = next((label for label in rows["label"] if label), str(rows["method"].iloc[0]))
-    color = next((color for color in rows["color"] if is_color_like(color)), "")
-    return label, to_hex(color) if color else ""
+    return label, next((color for color in rows["color"] if color), "")
 
 
-def _assign_colors(wanted: Mapping[str, str]) -> dict[str, str]:
-    """Fill in a colour for methods without one: a free one of the palette, picked by name."""
-    colors = {method: color for method, color in wanted.items() if color}
-    taken = {PALETTE.index(color) for color in colors.values() if color in PALETTE}
-    for method in sorted(set(wanted) - set(colors)):
-        slot = _free_slot(crc32(method.encode()), taken, len(PALETTE))
-        taken.add(slot)
-        colors[method] = PALETTE[slot]
-    return colors
-
-
-def _plainest_first(runs: pd.DataFrame) -> list[tuple[tuple[str, str], pd.DataFrame]]:
-    """List the series, defaults before variants, so that variants never take a default's marker."""
-    series = [
-        ((str(method), str(variant)), rows)
-        for (method, variant), rows in runs.groupby(["method", "method_variant"])
-    ]
-    return sorted(series, key=lambda item: (bool(item[0][1]), item[0]))
-
-
-def _preferred_slot(method: str, color: str) -> int:
-    return PALETTE.index(color) if color in PALETTE else crc32(method.encode())
-
-
-def _free_slot(preferred: int, taken: set[int], slots: int) -> int:
-    """Return the first free slot at or after the preferred one, the preferred one if none is."""
-    order = [(preferred + step) % slots for step in range(slots)]
-    return next((slot for slot in order if slot not in taken), order[0])
+def _free_look(method: Look, variant: str, taken: set[Look]) -> Look:
+    """Return the look of a variant; one that another has by chance gives way to the next."""
+    again = 0
+    while (look := look_of_variant(method, variant, again)) in taken and again < len(taken):
+        again += 1
+    taken.add(look)
+    return look
