@@ -69,10 +69,12 @@ def refusal(task: str, method: str) -> str | None:
     return _declines(build(task, method)[1], task)
 
 
-@cache
-def _anywhere(method: str) -> Method:
-    """Return a method, whatever the task."""
-    return build(TASKS[0], method)[1]
+def build_anywhere(method: str) -> Method:
+    """Build a fresh method, whatever the task."""
+    return specification(TASKS[0], method).build_method()
+
+
+_anywhere = cache(build_anywhere)
 
 
 def _declines(built: Method, task: str) -> str | None:
