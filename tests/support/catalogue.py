@@ -1,8 +1,8 @@
 """Every registered task and method, composed small: the conformance tests run over all of them.
 
 Promises about seeds, data and bits are examined for every method on one task of each kind of
-designs, and on every task with a method of each kind of model. `experiment=everything` runs every
-method on every task.
+designs, and on every task with a method of each kind of model. `make smoke` runs every method on
+every task.
 """
 
 from functools import cache
