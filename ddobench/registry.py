@@ -5,6 +5,7 @@ an installed package that announces a configuration package under the entry poin
 `ddobench.conf`. Nothing here imports a task or a method.
 """
 
+import copy
 import os
 import re
 import sys
@@ -235,9 +236,15 @@ def _chosen(node: dict[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
+@cache
+def _parse(text: str) -> Any:
+    """Return what a YAML says; to answer a misspelt word, a hundred files are looked through."""
+    return yaml.safe_load(text)
+
+
 def _read(file: Traversable) -> dict[str, Any]:
     try:
-        node = yaml.safe_load(file.read_text(encoding="utf-8"))
+        node = copy.deepcopy(_parse(file.read_text(encoding="utf-8")))
     except yaml.MarkedYAMLError as error:
         line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
         raise UsageError(f"{file}{line} is no YAML: {error.problem or error.context}") from error
