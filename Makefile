@@ -63,7 +63,8 @@ smoke: setup ## every method on every task, twice: the second time there must be
 	rm -rf results/smoke
 	for half in $(HALVES); do $(SMOKE) "$$half" & jobs="$$jobs $$!"; done; \
 	  for job in $$jobs; do wait $$job || failed=1; done; test -z "$$failed"
-	$(SMOKE) | grep "nothing to run" & again=$$!; $(REPORT) && wait $$again
+	$(SMOKE) | grep "nothing to run" & again=$$!; $(REPORT); told=$$?; \
+	  wait $$again && exit $$told
 
 paper: setup ## the published sweeps (resumable, some hours) and their report in results/paper
 	for name in $(PUBLISHED); do $(BIN)/python -m ddobench -m experiment=$$name || exit 1; done
