@@ -40,8 +40,8 @@ class FilesReadOnce(ConfigRepository):
 
 def install() -> None:
     """Let Hydra read files this way; repeating it is harmless."""
-    config_loader_impl.ConfigRepository = FilesReadOnce  # type: ignore[misc]
-    defaults_list._create_interpolation_map = _list_choices_if_asked
+    config_loader_impl.ConfigRepository = FilesReadOnce  # type: ignore[attr-defined]
+    defaults_list._create_interpolation_map = _list_choices_if_asked  # type: ignore[assignment]
 
 
 def _stamp(source: ConfigSource, config_path: str) -> Stamp | None:
