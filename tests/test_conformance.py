@@ -117,7 +117,7 @@ def test_all_methods_of_a_seed_start_from_the_same_data_and_designs(
         if built.seeds_at_once == 1:
             continue
 
-        def remember(data: Dataset, _: object, built: Any = built) -> None:
+        def remember(data: Dataset, rng: Any, built: Any = built) -> None:  # noqa: ARG001
             built.seen = data
 
         built.fit = remember  # type: ignore[method-assign]
