@@ -5,11 +5,14 @@ an installed package that announces a configuration package under the entry poin
 `ddobench.conf`. Nothing here imports a task or a method.
 """
 
+import copy
 import os
 import re
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from importlib import metadata, resources
 from importlib.resources.abc import Traversable
 from importlib.util import find_spec
@@ -132,7 +135,7 @@ def find_lack(card: Mapping[str, Any]) -> str:
 
 def announced() -> dict[str, str]:
     """Return the configuration packages that installed distributions announce, by name."""
-    return {point.name: point.value for point in metadata.entry_points(group=ENTRY_POINTS)}
+    return dict(_announced(metadata.entry_points, tuple(sys.path)))
 
 
 def is_registered(target: str) -> bool:
@@ -161,6 +164,12 @@ def use_config_dir(folder: str) -> None:
 def config_dir() -> str | None:
     """Return the folder of a plug-in that was to be found, if any."""
     return os.environ.get(_CONFIG_DIR)
+
+
+@cache
+def _announced(find: Callable[..., metadata.EntryPoints], _path: tuple[str, ...]) -> dict[str, str]:
+    """Look through all that is installed on a path, which takes 10 ms, once."""
+    return {point.name: point.value for point in find(group=ENTRY_POINTS)}
 
 
 def _roots() -> Iterator[Traversable]:
@@ -227,9 +236,15 @@ def _chosen(node: dict[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
+@cache
+def _parse(text: str) -> Any:
+    """Return what a YAML says; to answer a misspelt word, a hundred files are looked through."""
+    return yaml.safe_load(text)
+
+
 def _read(file: Traversable) -> dict[str, Any]:
     try:
-        node = yaml.safe_load(file.read_text(encoding="utf-8"))
+        node = copy.deepcopy(_parse(file.read_text(encoding="utf-8")))
     except yaml.MarkedYAMLError as error:
         line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
         raise UsageError(f"{file}{line} is no YAML: {error.problem or error.context}") from error

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -17,6 +18,7 @@ from ddobench.contracts import Dataset, Method, Problem
 from ddobench.rng import Streams
 from ddobench.runner.execute import collect
 from ddobench.scores import HEADLINE, INVALID_FINAL, REGRET_FINAL
+from ddobench.store.records import Record
 from ddobench.store.runs import Store, read_record
 
 _SEEDS = (0, 1)
@@ -69,7 +71,7 @@ def storage(subject: Subject) -> str | None:
              "task_variant": "", "method_variant": "", "budget": spec.budget,
              "digest": spec.digest}  # fmt: skip
     record = subject.records[0]
-    record.row.update(names)
+    record = replace(record, row={**record.row, **names})
     with TemporaryDirectory() as folder:
         store = Store(folder)
         found = read_record(store.write(spec.place(store), record))
@@ -77,8 +79,8 @@ def storage(subject: Subject) -> str | None:
 
 
 def repetition(subject: Subject) -> str | None:
-    """Run a batch twice."""
-    return compare_records(subject.run(1, 6)[1], subject.run(1, 6)[1])
+    """Compare two runs of a batch."""
+    return compare_records(subject.records[1], _run_again(subject).records[1])
 
 
 def companions(
@@ -105,17 +107,14 @@ def has_mkl() -> bool:
 
 
 def global_generators(subject: Subject) -> str | None:
-    """Run while the global generators are watched."""
-    with watching_generators() as used:
-        subject.run(*_SEEDS)
+    """Look at the global generators that a run has used."""
+    used = _run_again(subject).generators
     return f"{', '.join(used)} was used" if used else None
 
 
 def oracle(subject: Subject) -> str | None:
-    """Fit and propose while the oracle is watched."""
-    trial = _Trial.of(subject)  # a task may ask its own oracle while it draws
-    with watching_oracle() as calls:
-        trial.run()
+    """Look whether the oracle was asked by fitting and proposing."""
+    calls = _try_out(subject).oracle_calls
     return f"the oracle was asked {len(calls)} times before the end" if calls else None
 
 
@@ -138,11 +137,7 @@ def watching_oracle() -> Iterator[list[int]]:
 
 def visible_table(subject: Subject) -> str | None:
     """Look whether the table and the starts are as they were."""
-    trial = _Trial.of(subject)
-    handed = {"x": trial.data.x, "y": trial.data.y, "starts": trial.starts}
-    before = {name: tensor.clone() for name, tensor in handed.items()}
-    trial.run()
-    changed = [name for name, tensor in handed.items() if not torch.equal(tensor, before[name])]
+    changed = _try_out(subject).changed
     return f"{' and '.join(changed)} changed" if changed else None
 
 
@@ -180,6 +175,40 @@ class _Trial:
         """Let the method fit and propose."""
         self.method.fit(self.data, Streams(self.seeds, "method"))
         collect(self.method, self.starts, Streams(self.seeds, "method/propose"))
+
+
+@dataclass(frozen=True)
+class _Again:
+    """The batch of `Subject.records`, run a second time."""
+
+    records: list[Record]
+    generators: list[str]  # global ones that were used meanwhile
+
+
+@dataclass(frozen=True)
+class _Tried:
+    """What happened while a method fitted and proposed."""
+
+    oracle_calls: list[int]  # the designs of each
+    changed: list[str]  # of what it was handed
+
+
+@lru_cache(maxsize=1)  # promises about one subject follow each other
+def _run_again(subject: Subject) -> _Again:
+    with watching_generators() as used:
+        records = subject.run(*_SEEDS)
+    return _Again(records, used)
+
+
+@lru_cache(maxsize=1)
+def _try_out(subject: Subject) -> _Tried:
+    trial = _Trial.of(subject)  # a task may ask its own oracle while it draws
+    handed = {"x": trial.data.x, "y": trial.data.y, "starts": trial.starts}
+    before = {name: tensor.clone() for name, tensor in handed.items()}
+    with watching_oracle() as calls:
+        trial.run()
+    changed = [name for name, tensor in handed.items() if not torch.equal(tensor, before[name])]
+    return _Tried(calls, changed)
 
 
 METHOD_PROMISES = (

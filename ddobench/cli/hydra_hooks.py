@@ -11,6 +11,7 @@ from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import OmegaConf
 
 from ddobench import registry
+from ddobench.cli import config_files
 from ddobench.cli.settings import read_folder
 
 
@@ -30,6 +31,7 @@ class AnnouncedConfigs(SearchPathPlugin):
 
 def register() -> None:
     """Register everything; repeating it is harmless."""
+    config_files.install()
     plugins = Plugins.instance()  # scans Hydra's own plug-ins, which must come before ours
     from ddobench.cli.sweeper import SeedSweeper
 

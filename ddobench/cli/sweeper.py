@@ -46,19 +46,23 @@ class Point:
 class PointLoader:
     """Hydra's configuration loader, which composes each point of a sweep only once.
 
-    Composing costs about 0.1 s; the jobs of a point differ in nothing but their seeds.
+    Composing costs about 0.05 s; the jobs of a point differ in nothing but their seeds.
     """
 
     def __init__(self, loader: ConfigLoader) -> None:
         self.loader = loader
         self.points: dict[tuple[str, ...], DictConfig] = {}
 
+    def compose(self, master: DictConfig, overrides: tuple[str, ...]) -> DictConfig:
+        """Return the configuration of a point, to be read only."""
+        if overrides not in self.points:
+            self.points[overrides] = self.loader.load_sweep_config(master, list(overrides))
+        return self.points[overrides]
+
     def load_sweep_config(self, master: DictConfig, overrides: list[str]) -> DictConfig:
         """Return the configuration of a job."""
         rest = tuple(word for word in overrides if not word.startswith("seed="))
-        if rest not in self.points:
-            self.points[rest] = self.loader.load_sweep_config(master, list(rest))
-        cfg = copy.deepcopy(self.points[rest])
+        cfg = copy.deepcopy(self.compose(master, rest))
         for word in overrides[len(rest) :]:
             cfg.seed = word.removeprefix("seed=").strip(QUOTES)
             cfg.hydra.overrides.task.append(word)
@@ -168,7 +172,7 @@ class SeedSweeper(BasicSweeper):
         forget_all()
         points: dict[tuple[Place, Seeds], Point] = {}
         for combination, seeds in ((c, product.seeds) for product in products for c in product):
-            cfg = self.loader.load_sweep_config(self.config, list(combination))
+            cfg = self.loader.compose(self.config, combination)
             spec = specify(cfg, cfg.hydra.runtime.choices)
             wanted = _seeds(seeds, cfg)
             missing = _pending(store, spec, wanted)

@@ -201,7 +201,7 @@ def _written(cfg: DictConfig, group: str, choice: str) -> dict[str, Any]:
 
     Keys of the top level that the file brings itself, other than sizes, are as it has them.
     """
-    brought = read_top_keys(group, choice)
+    brought = _brought(group, choice)
     sizes = {"d": cfg.d, "n": cfg.n}
     parent = OmegaConf.merge(cfg, brought, sizes) if brought else cfg
     node = OmegaConf.create(_read(group, choice), parent=parent)
@@ -216,6 +216,11 @@ def _plain(node: DictConfig) -> dict[Any, Any]:
 @cache
 def _read(group: str, choice: str) -> dict[str, Any]:
     return read_choice(group, choice)
+
+
+@cache
+def _brought(group: str, choice: str) -> dict[str, Any]:
+    return read_top_keys(group, choice)
 
 
 @cache

@@ -3,6 +3,7 @@
 `benchmarks/fuzz.py` tries thousands.
 """
 
+import logging
 import shlex
 import sys
 from dataclasses import replace
@@ -43,6 +44,13 @@ def test_a_plain_line_is_run_and_found_in_order() -> None:
     assert (tried.code, judge(tried)) == (0, [])
     assert [seeds for _, seeds in tried.ran] == [[0, 1, 2]]
     assert all(file.startswith("out/") for file in tried.files)
+
+
+def test_a_line_leaves_the_log_of_this_process_as_it_was() -> None:
+    root = logging.getLogger()
+    before = root.level, [*root.handlers]
+    assert "Hydra" in attempt(["--info", "plugins"]).out
+    assert (root.level, root.handlers) == before
 
 
 @pytest.mark.parametrize(

@@ -27,11 +27,10 @@ OPTIONS = {
     group: [entry.name for entry in registry.entries(group) if entry.name != "pairs"]
     for group in ("latent", "axes", "graph")
 }  # the test for pairs is of categories, and declines codes
-USUAL = {"latent": "identity", "axes": "identity", "graph": "stein"}
-COMBINATIONS = [  # every two options meet
-    chosen
-    for chosen in itertools.product(*OPTIONS.values())
-    if USUAL.items() & dict(zip(OPTIONS, chosen, strict=True)).items()
+COMBINATIONS = [  # every two options meet, as the axes take turns
+    (latent, OPTIONS["axes"][(i + j) % len(OPTIONS["axes"])], graph)
+    for i, latent in enumerate(OPTIONS["latent"])
+    for j, graph in enumerate(OPTIONS["graph"])
 ]
 
 
@@ -62,6 +61,13 @@ def test_every_stage_of_the_paper_and_every_control_is_there() -> None:
     assert set(OPTIONS["graph"]) >= {
         "stein", "bonferroni", "fdr", "true", "empty", "complete", "permuted", "online",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("two", [(0, 1), (0, 2), (1, 2)])
+def test_every_two_options_meet(two: tuple[int, int]) -> None:
+    options = [*OPTIONS.values()]
+    met = {tuple(chosen[i] for i in two) for chosen in COMBINATIONS}
+    assert met == {*itertools.product(*(options[i] for i in two))}
 
 
 @pytest.mark.slow

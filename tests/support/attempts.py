@@ -7,6 +7,7 @@ what a word means. The work inside a run is left out, all around it is real.
 import contextlib
 import fnmatch
 import io
+import logging
 import os
 import re
 import sys
@@ -77,6 +78,8 @@ def _elsewhere(sandbox: Path) -> Iterator[None]:
     """Work in an empty folder, and leave this process as it was."""
     (sandbox / "work").mkdir()
     before, path, modules = Path.cwd(), [*sys.path], {*sys.modules}
+    root = logging.getLogger()  # to which --info of Hydra adds a handler for every word
+    level, handlers = root.level, [*root.handlers]
     with mock.patch.dict(os.environ, {"HOME": str(sandbox / "home")}):
         for name in ("DDOBENCH_CONFIG_DIR", "HYDRA_FULL_ERROR", "DDOBENCH_COMMAND"):
             os.environ.pop(name, None)
@@ -85,6 +88,8 @@ def _elsewhere(sandbox: Path) -> Iterator[None]:
             yield
         finally:
             os.chdir(before)
+            root.setLevel(level)
+            root.handlers[:] = handlers
             sys.path[:] = path
             for name in {*sys.modules} - modules:
                 if name.startswith("fuzz_"):
