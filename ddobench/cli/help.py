@@ -40,6 +40,7 @@ KEYS = {
     "results_dir": "where runs are stored (results/runs)",
     "device": "auto, cpu or cuda",
     "seeds_per_job": "how many seeds are stacked into one job of a sweep (50)",
+    "memory_gb": "memory that a stack of seeds may take (half of what is free)",
     "timeout": "seconds that one run may take (no limit); a stack of S seeds may take S times that",
     "plan": "true: say what a sweep would run, and stop",
     "many": f"true: run more than {MANY:,} runs",

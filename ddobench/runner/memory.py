@@ -1,0 +1,64 @@
+"""How many seeds a batch may have, so that it fits into memory, and what to do if it does not.
+
+What a seed takes is judged by the size of its table alone. That is coarse: a batch for which there
+is no memory after all is halved until it fits, see `execute`.
+"""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from ddobench.errors import UsageError
+
+WORKERS = "DDOBENCH_WORKERS"  # how many worker processes share this machine
+SHARE = 0.5  # of what is free, for a batch; the rest is for whatever else happens
+PROGRAM = 0.5e9  # bytes that Python and PyTorch take before they do anything
+_FLOAT = 8  # bytes
+_COPIES = 8  # of its table that a seed holds at once: measured, the most that any method takes
+_SIGNS = ("can't allocate memory", "not enough memory", "out of memory", "alloc_cpu")
+_GROUP = Path("/sys/fs/cgroup")
+
+
+def check_memory(value: object) -> None:
+    """Raise unless `memory_gb` can be used."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if value is not None and not (number and 0 < value < float("inf")):  # type: ignore[operator]
+        raise UsageError(
+            f"memory_gb must be a number above 0, or null for half of what is free, got {value!r}"
+        )
+
+
+def fit_seeds(n: int, d: int, memory_gb: float | None) -> int | None:
+    """Return how many seeds fit into memory at once, at least one; None if nobody knows."""
+    room = _find_room(memory_gb)
+    return None if room is None else max(1, int(room / (_COPIES * _FLOAT * n * (d + 1))))
+
+
+def _find_room(memory_gb: float | None) -> float | None:
+    """Return the bytes that a batch may take, None if nobody knows."""
+    if memory_gb is not None:
+        return max(0.0, memory_gb * 1e9 - PROGRAM)
+    free = find_free()
+    return None if free is None else SHARE * free / max(1, int(os.environ.get(WORKERS) or 1))
+
+
+def find_free() -> float | None:
+    """Return the bytes of memory that are free for this process, None where no system says."""
+    found = []
+    with suppress(OSError, ValueError, IndexError):
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        told = {line.partition(":")[0]: line.split()[1] for line in lines}
+        found.append(float(told["MemAvailable"]) * 1024)
+    with suppress(OSError, ValueError):  # "max" if there is no limit
+        most = float((_GROUP / "memory.max").read_text())
+        found.append(most - float((_GROUP / "memory.current").read_text()))
+    return max(0.0, min(found)) if found else None
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Tell whether an error says that there is no memory left; PyTorch says so in many ways."""
+    import torch
+
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    return isinstance(error, RuntimeError) and any(sign in str(error).lower() for sign in _SIGNS)
