@@ -98,14 +98,14 @@ def execute(spec: Specification, seeds: Sequence[int], store: Store) -> Outcome:
     store.check_room(place)
     task, method = spec.build()
     size = _count_at_once(spec, method, len(missing))
+    cache = store.cache(spec.task_digest)
+    ready = [method]
+    del method  # which nobody holds on to once its batch is over
     total = Outcome()
     for start in range(0, len(missing), size):
         batch = missing[start : start + size]
         active().begin(f"{spec.title} seed {format_seeds(batch)}")
-        if start:
-            method = spec.build_method()  # a fresh one for every batch
-        method.cache = store.cache(spec.task_digest)
-        outcome = _run_batch(spec, task, method, batch, store, place)
+        outcome = _run_batch(spec, task, _take_method(spec, cache, ready), batch, store, place)
         active().finish(outcome.runs)
         total += outcome
     return total
@@ -179,8 +179,9 @@ def _run_batch(
             return _store_one(spec, record, store, place, error)
     else:
         return sum((_store_one(spec, record, store, place) for record in records), Outcome())
-    # Here, the error and what it holds of the batch are gone.
-    return _run_apart(spec, task, method.cache, halves, store, place)
+    cache = method.cache
+    del method  # as the error is: nothing holds on to the memory of this batch
+    return _run_apart(spec, task, cache, halves, store, place)
 
 
 def _store_one(
@@ -227,10 +228,15 @@ def _run_apart(
     """Run what a batch that broke down was split into, so that only those fail that must."""
     total = Outcome()
     for seeds in batches:
-        method = spec.build_method()
-        method.cache = cache
-        total += _run_batch(spec, task, method, seeds, store, place)
+        total += _run_batch(spec, task, _take_method(spec, cache, []), seeds, store, place)
     return total
+
+
+def _take_method(spec: Specification, cache: ArrayCache, ready: list[Method]) -> Method:
+    """Return a fresh method for a batch, one that is ready if there is any."""
+    method = ready.pop() if ready else spec.build_method()
+    method.cache = cache
+    return method
 
 
 def _count_at_once(spec: Specification, method: Method, seeds: int) -> int:

@@ -31,7 +31,12 @@ def check_memory(value: object) -> None:
 def fit_seeds(n: int, d: int, memory_gb: float | None) -> int | None:
     """Return how many seeds fit into memory at once, at least one; None if nobody knows."""
     room = _find_room(memory_gb)
-    return None if room is None else max(1, int(room / (_COPIES * _FLOAT * n * (d + 1))))
+    return None if room is None else max(1, int(room / measure_seed(n, d)))
+
+
+def measure_seed(n: int, d: int) -> float:
+    """Return the bytes that a seed takes at most."""
+    return _COPIES * _FLOAT * n * (d + 1)
 
 
 def _find_room(memory_gb: float | None) -> float | None:
