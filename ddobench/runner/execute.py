@@ -242,7 +242,7 @@ def _take_method(spec: Specification, cache: ArrayCache, ready: list[Method]) ->
 def _count_at_once(spec: Specification, method: Method, seeds: int) -> int:
     """Return how many of so many seeds make a batch; says so if memory is what limits them."""
     size = min(seeds, method.seeds_at_once or seeds)
-    room = fit_seeds(spec.n, spec.d, spec.memory_gb)
+    room = fit_seeds(spec.n, spec.d, spec.memory_gb, method.working_bytes(spec.n, spec.d))
     if room is None or room >= size:
         return size
     log.info("%s: %d seeds at a time, as memory has room for no more; memory_gb=GB says otherwise",

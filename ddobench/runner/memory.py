@@ -1,7 +1,8 @@
 """How many seeds a batch may have, so that it fits into memory, and what to do if it does not.
 
-What a seed takes is judged by the size of its table alone. That is coarse: a batch for which there
-is no memory after all is halved until it fits, see `execute`.
+What a seed takes is judged by the size of its table, and a method says what its fit takes once
+(`working_bytes`). That is coarse: a batch for which there is no memory after all is halved until it
+fits, see `execute`.
 """
 
 import os
@@ -28,10 +29,13 @@ def check_memory(value: object) -> None:
         )
 
 
-def fit_seeds(n: int, d: int, memory_gb: float | None) -> int | None:
-    """Return how many seeds fit into memory at once, at least one; None if nobody knows."""
+def fit_seeds(n: int, d: int, memory_gb: float | None, once: float = 0.0) -> int | None:
+    """Return how many seeds fit into memory at once, at least one; None if nobody knows.
+
+    `once` are the bytes that a batch takes beside the seeds.
+    """
     room = _find_room(memory_gb)
-    return None if room is None else max(1, int(room / measure_seed(n, d)))
+    return None if room is None else max(1, int((room - once) / measure_seed(n, d)))
 
 
 def measure_seed(n: int, d: int) -> float:

@@ -18,16 +18,14 @@ from ddobench.cli.workers import (
 from ddobench.errors import UsageError
 from ddobench.registry import read_choice
 from ddobench.runner.memory import WORKERS
-from ddobench.scores import COSTS
 from ddobench.store.runs import read_record
 from tests.support.processes import PATIENCE, nursery
-from tests.support.records import same_record
+from tests.support.records import OWN, same_record
 from tests.support.slurm import install_slurm, read_submitted
 
 POINTS = {"method": ["naive", "linear"], "task": "quadratic", "d": 6, "n": 30, "budget": "tiny"}
 SEEDS = "0-9"
 SWEEP = ["-m", "method=naive,linear", "task=quadratic", "d=6", "n=30", "budget=tiny", "seed=0-9"]
-OWN = ("finished", "command", *(cost.name for cost in COSTS))  # columns that no two runs share
 LOCAL = "submitit_local"
 
 

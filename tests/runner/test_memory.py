@@ -7,14 +7,17 @@ from typing import ClassVar
 import pytest
 import torch
 
+from ddobench.baselines.ridge import AdditiveRidge
 from ddobench.contracts import Dataset
 from ddobench.errors import UsageError
+from ddobench.parts.search import Ascent
 from ddobench.rng import Streams
 from ddobench.runner import memory
 from ddobench.runner.execute import Outcome, execute
 from ddobench.runner.memory import check_memory, fit_seeds, is_out_of_memory
 from ddobench.store.runs import Store, load
 from tests.support.fakes import Climb, specify_fake
+from tests.support.lineups import assemble, ga
 
 TORCH = RuntimeError(
     "[enforce fail at alloc_cpu.cpp:121] err == 0. DefaultCPUAllocator: can't allocate memory: you "
@@ -111,3 +114,21 @@ def test_memory_is_a_number_of_gigabytes(value: object) -> None:
 def test_what_is_free_is_something_where_the_system_says() -> None:
     free = memory.find_free()
     assert free is None or free > 0
+
+
+def test_what_a_fit_takes_once_leaves_less_for_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "PROGRAM", 0.0)
+    one = memory.measure_seed(n=1000, d=10)
+    room = 10.5 * one / 1e9
+    assert fit_seeds(1000, 10, room) == 10
+    assert fit_seeds(1000, 10, room, once=4 * one) == 6
+    assert fit_seeds(1000, 10, room, once=40 * one) == 1
+
+
+def test_a_ridge_says_what_its_table_of_features_takes() -> None:
+    ridge = AdditiveRidge()
+    features = ridge.count_features(61)
+    assert ridge.working_bytes(100_000, 61) == pytest.approx(1.9 * 8 * 100_000 * features)
+    lined_up = assemble(ridge, Ascent(steps=6))
+    assert lined_up.working_bytes(100_000, 61) == ridge.working_bytes(100_000, 61)
+    assert ga().working_bytes(100_000, 61) == 0
