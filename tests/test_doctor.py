@@ -61,7 +61,7 @@ def test_failures_files_and_killed_sweeps_are_notes(
         "ok   store: 2 runs are whole",
         "note failures: 1 runs have failed; the same commands try them again",
         f"note files: 2 runs have a file each; python -m ddobench.compact {store.folder} folds "
-        "them",
+        "them, to be read in a quarter of the time",
         "note sweeps: one was killed: a sweep; the same command continues it",
     ]
 
