@@ -45,8 +45,9 @@ def count_workers(launcher: Mapping[str, Any], cores: int) -> int:
 
     joblib counts from the cores down if the number is negative, -1 being all of them.
     """
-    jobs = launcher.get("n_jobs")
-    if jobs is not None:
+    told = launcher.get("n_jobs")
+    if told is not None:
+        jobs = int(told)
         return max(1, cores + 1 + jobs if jobs < 0 else jobs)
     if _starts_all_at_once(launcher) or _find(launcher, "ray", "init", "address") == "local":
         return max(1, cores // count_threads(launcher, cores))

@@ -1,11 +1,17 @@
 """One sweep gives the same records whichever launcher spreads its jobs, and cores are shared."""
 
 import os
+import pickle
 from pathlib import Path
 
 import pytest
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
+from hydra._internal.config_search_path_impl import ConfigSearchPathImpl
+from omegaconf import OmegaConf
 
 import ddobench
+from ddobench.cli import hydra_hooks
+from ddobench.cli.sweeper import PointLoader
 from ddobench.cli.workers import (
     THREADS,
     check_installed,
@@ -87,6 +93,22 @@ def test_an_array_of_jobs_stores_what_one_process_stores(
             "--job-name=ddobench"} <= {*asked}  # fmt: skip
     run_here(tmp_path / "here")
     assert_same_records(tmp_path / "spread", tmp_path / "here")
+
+
+def test_a_job_does_not_carry_the_other_points_of_its_sweep() -> None:
+    hydra_hooks.register()
+    path = ConfigSearchPathImpl()
+    path.append("main", "pkg://ddobench.conf")
+    loader = PointLoader(lambda: ConfigLoaderImpl(path))
+    alone = pickle.dumps(loader)
+    loader.points = {(f"d={d}",): OmegaConf.create({"d": d}) for d in range(100)}
+    assert len(pickle.dumps(loader)) == len(alone)
+    worker = pickle.loads(alone)
+    worker.points["d=3",] = OmegaConf.create({"d": 3})
+    assert pickle.loads(alone) is worker  # so the next job of this sweep finds what it composed
+    assert [one.path for one in worker.get_search_path().get_path()] == ["pkg://ddobench.conf"]
+    other = PointLoader(lambda: ConfigLoaderImpl(path))
+    assert not pickle.loads(pickle.dumps(other)).points
 
 
 @pytest.mark.parametrize(
