@@ -33,6 +33,10 @@ POINTS = {"method": ["naive", "linear"], "task": "quadratic", "d": 6, "n": 30, "
 SEEDS = "0-9"
 SWEEP = ["-m", "method=naive,linear", "task=quadratic", "d=6", "n=30", "budget=tiny", "seed=0-9"]
 LOCAL = "submitit_local"
+RAY = {  # the patience of Ray with its own parts, which 30 s are too few for on a busy machine
+    "RAY_raylet_start_wait_time_s": int(PATIENCE),
+    "RAY_agent_register_timeout_ms": int(1000 * PATIENCE),
+}
 
 
 def launch(folder: Path, *words: str) -> tuple[str, str]:
@@ -69,8 +73,12 @@ def needs(launcher: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("launcher", ["joblib", LOCAL, "ray"])
-def test_a_launcher_stores_what_one_process_stores(launcher: str, tmp_path: Path) -> None:
+def test_a_launcher_stores_what_one_process_stores(
+    launcher: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     needs(launcher)
+    for name, patience in RAY.items():
+        monkeypatch.setenv(name, str(patience))
     out, _ = launch(tmp_path / "spread", f"hydra/launcher={launcher}")
     assert "20 runs finished" in out
     run_here(tmp_path / "here")
