@@ -33,7 +33,7 @@ POINTS = {"method": ["naive", "linear"], "task": "quadratic", "d": 6, "n": 30, "
 SEEDS = "0-9"
 SWEEP = ["-m", "method=naive,linear", "task=quadratic", "d=6", "n=30", "budget=tiny", "seed=0-9"]
 LOCAL = "submitit_local"
-RAY = {  # the patience of Ray with its own parts, which 30 s are too few for on a busy machine
+RAY = {  # the patience of Ray with its own parts: 30 s are not enough on a busy machine
     "RAY_raylet_start_wait_time_s": int(PATIENCE),
     "RAY_agent_register_timeout_ms": int(1000 * PATIENCE),
 }

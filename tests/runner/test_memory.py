@@ -116,6 +116,11 @@ def test_what_is_free_is_something_where_the_system_says() -> None:
     assert free is None or free > 0
 
 
+def test_a_job_of_a_cluster_has_what_it_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLURM_MEM_PER_NODE", "3")
+    assert memory.find_free() == 3 * 1024**2
+
+
 def test_what_a_fit_takes_once_leaves_less_for_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "PROGRAM", 0.0)
     one = memory.measure_seed(n=1000, d=10)
