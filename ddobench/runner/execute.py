@@ -166,13 +166,13 @@ def _run_batch(
                 "memory_gb=GB or seeds_per_job=%d makes smaller batches from the start",
                 spec.title, format_seeds(seeds), half, len(seeds) - half, reason, half,
             )  # fmt: skip
-            halves = [seeds[:half], seeds[half:]]
+            parts = [seeds[:half], seeds[half:]]
         elif len(seeds) > 1:
             log.warning(
                 "%s seed %s failed together, each is tried alone: %s",
                 spec.title, format_seeds(seeds), reason,
             )  # fmt: skip
-            halves = [[seed] for seed in seeds]
+            parts = [[seed] for seed in seeds]
         else:
             failed = {"status": "failed", "reason": reason}
             record = Record({**base, "seed": seeds[0], **failed})
@@ -181,7 +181,7 @@ def _run_batch(
         return sum((_store_one(spec, record, store, place) for record in records), Outcome())
     cache = method.cache
     del method  # as the error is: nothing holds on to the memory of this batch
-    return _run_apart(spec, task, cache, halves, store, place)
+    return _run_apart(spec, task, cache, parts, store, place)
 
 
 def _store_one(

@@ -55,16 +55,22 @@ def _find_room(memory_gb: float | None) -> float | None:
 def find_free() -> float | None:
     """Return the bytes of memory that are free for this process, None where no system says."""
     found = []
-    with suppress(OSError, ValueError, IndexError):
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        told = {line.partition(":")[0]: line.split()[1] for line in lines}
-        found.append(float(told["MemAvailable"]) * 1024)
-    with suppress(OSError, ValueError):  # "max" if there is no limit
-        most = float((_GROUP / "memory.max").read_text())
-        found.append(most - float((_GROUP / "memory.current").read_text()))
-    with suppress(KeyError, ValueError):
+    with suppress(OSError, ValueError, KeyError):
+        found.append(_read_table(Path("/proc/meminfo"))["MemAvailable:"] * 1024)
+    with suppress(OSError, ValueError, KeyError):  # "max" if there is no limit
+        most, used = (
+            float((_GROUP / name).read_text()) for name in ("memory.max", "memory.current")
+        )
+        found.append(most - used + _read_table(_GROUP / "memory.stat")["file"])
+    with suppress(ValueError, KeyError):
         found.append(float(os.environ[_SLURM]) * 1024**2)
     return max(0.0, min(found)) if found else None
+
+
+def _read_table(path: Path) -> dict[str, float]:
+    """Return the numbers of a file that has a name and a number in each line."""
+    words = [line.split() for line in path.read_text().splitlines()]
+    return {pair[0]: float(pair[1]) for pair in words if len(pair) > 1}
 
 
 def is_out_of_memory(error: BaseException) -> bool:

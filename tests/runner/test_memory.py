@@ -116,6 +116,23 @@ def test_what_is_free_is_something_where_the_system_says() -> None:
     assert free is None or free > 0
 
 
+def test_a_container_has_what_its_limit_leaves_but_for_files_that_are_merely_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = {
+        "memory.max": "1000\n",
+        "memory.current": "900\n",
+        "memory.stat": "anon 300\nfile 600\n",
+    }
+    for name, text in told.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.setattr(memory, "_GROUP", tmp_path)
+    assert memory.find_free() == 700
+    (tmp_path / "memory.max").write_text("max\n")
+    free = memory.find_free()
+    assert free is None or free > 1000
+
+
 def test_a_job_of_a_cluster_has_what_it_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLURM_MEM_PER_NODE", "3")
     assert memory.find_free() == 3 * 1024**2
