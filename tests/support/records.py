@@ -17,7 +17,7 @@ SCORES = [
     "best_visible", "optimum", "final_model", "final_oracle", "best_oracle", "regret_final",
     "invalid_final", "seconds_fit", "seconds_propose",
 ]  # fmt: skip
-OWN = ("finished", "command", *(cost.name for cost in COSTS))  # columns that no two runs share
+OWN = ("finished", "command", "revision", *(cost.name for cost in COSTS))  # times, provenance
 CURVES = ("iteration", "value_model", "value_oracle", "survivors", "invalid", "predicted")
 
 
