@@ -117,6 +117,10 @@ class Chooser(Method):
     def choose(self, told: Sequence[Judgement], data: Dataset) -> str:
         """Return the candidate of one seed, or NOTHING."""
 
+    def working_bytes(self, n: int, d: int) -> float:
+        """Ask the candidates, which are fitted one after the other."""
+        return max(method.working_bytes(n, d) for method in self.candidates.values())
+
     def fit(self, data: Dataset, rng: Streams) -> None:
         """Judge on hidden rows, then fit what was chosen to all of them."""
         self._known = self.list_candidates(data)

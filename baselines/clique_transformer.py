@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ddobench.graphs import Graph
+from ddobench.models.devices import send
 from ddobench.rng import Stream
 
 LEAST_SD, MOST_SD = 1e-3, 1e2  # of codes and designs
@@ -225,7 +226,7 @@ class Regressor(nn.Module):
         h = self.norms[layer](functional.gelu(self.layers[layer](h)))
         if noise is None or self.dropout == 0:
             return h
-        kept = noise.uniform(*h.shape).to(h.device) >= self.dropout
+        kept = send(noise.uniform(*h.shape), h.device) >= self.dropout
         return h * kept / (1 - self.dropout)
 
 

@@ -59,6 +59,10 @@ class Ridge(Surrogate):
             f"{MOST_FEATURES:,} cannot be solved for; use surrogate=linear or mlp"
         )
 
+    def working_bytes(self, n: int, codes: int) -> float:
+        """Count the table of features, and the rows of it that are not held out."""
+        return (2 - self.holdout) * torch.float64.itemsize * n * self.count_features(codes)
+
     def fit(self, data: TrainingData, rng: Streams) -> "RidgeModel":
         """Choose the ridge of each seed, then solve for all rows."""
         held = max(1, round(self.holdout * data.n))
@@ -76,7 +80,8 @@ class Ridge(Surrogate):
         features = self.make_features(z, stream)
         table = features(z).to(torch.float64)  # (N, P)
         mean = table.mean(dim=0)
-        table, target = table - mean, y.to(torch.float64)
+        table -= mean  # in place: this is by far the largest thing here
+        target = y.to(torch.float64)
         shift = target[trained].mean()
         normal = NormalEquations.of(table[trained], target[trained] - shift)
         errors = []

@@ -251,6 +251,10 @@ class Method(ABC):
         """Return why this method cannot work on such data, or None if it can."""
         return None
 
+    def working_bytes(self, n: int, d: int) -> float:  # noqa: ARG002 - a default for all methods
+        """Return the memory that a fit takes once, however many seeds it has, beside their rows."""
+        return 0.0
+
     @abstractmethod
     def fit(self, data: Dataset, rng: Streams) -> None:
         """Learn from the visible table."""

@@ -61,7 +61,7 @@ def test_failures_files_and_killed_sweeps_are_notes(
         "ok   store: 2 runs are whole",
         "note failures: 1 runs have failed; the same commands try them again",
         f"note files: 2 runs have a file each; python -m ddobench.compact {store.folder} folds "
-        "them",
+        "them, to be read in a quarter of the time",
         "note sweeps: one was killed: a sweep; the same command continues it",
     ]
 
@@ -106,8 +106,8 @@ def test_the_mode_of_products_is_judged(
 
 
 def test_a_launcher_that_is_not_there_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "_is_installed", lambda name: "joblib" in name)
+    monkeypatch.setattr(doctor, "is_installed", lambda name: "joblib" in name)
     assert lines(doctor.check_launchers()) == [
-        "note launchers: basic, joblib; pip install 'ddobench[slurm]' for submitit, "
-        "pip install 'ddobench[ray]' for ray"
+        "note launchers: basic, joblib; for slurm: pip install 'ddobench[slurm]', for ray: "
+        "pip install --constraint constraints-ray.txt '.[ray]' in an environment of its own"
     ]

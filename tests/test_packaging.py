@@ -111,7 +111,24 @@ def test_what_is_imported_is_declared_and_what_is_declared_is_imported() -> None
 
 def test_every_dependency_is_pinned_for_set_up() -> None:
     extras = project()["project"]["optional-dependencies"]
-    wanted = [*project()["project"]["dependencies"], *extras["test"], *extras["joblib"]]
-    lines = (ROOT / "constraints.txt").read_text().splitlines()
-    pinned = {name_of(line) for line in lines if "==" in line}
-    assert {name_of(word) for word in wanted} - pinned == set()
+    wanted = [
+        *project()["project"]["dependencies"],
+        *extras["test"],
+        *extras["joblib"],
+        *extras["slurm"],
+    ]
+    assert {name_of(word) for word in wanted} - {*read_pins("constraints.txt")} == set()
+
+
+def test_the_environment_of_ray_is_pinned_and_differs_only_where_it_must() -> None:
+    project_, extras = project()["project"], project()["project"]["optional-dependencies"]
+    usual, ray = (read_pins(name) for name in ("constraints.txt", "constraints-ray.txt"))
+    assert {name_of(word) for word in [*project_["dependencies"], *extras["ray"]]} <= {*ray}
+    differing = {name for name in usual if name in ray and usual[name] != ray[name]}
+    assert differing == {"cloudpickle", "python-dateutil"}
+
+
+def read_pins(file: str) -> dict[str, str]:
+    """Return the exact version of each package in a file of constraints."""
+    lines = [line for line in (ROOT / file).read_text().splitlines() if "==" in line]
+    return {name_of(line): line.partition("==")[2] for line in lines}

@@ -29,6 +29,7 @@ GROUPS = {
     "Searches": "search",
     "Rules to select settings by": "select",
     "Experiments": "experiment",
+    "Launchers, for many cores or machines": "launcher",
 }
 KEYS = {
     "task, method, experiment": "one of those above",
@@ -40,7 +41,9 @@ KEYS = {
     "results_dir": "where runs are stored (results/runs)",
     "device": "auto, cpu or cuda",
     "seeds_per_job": "how many seeds are stacked into one job of a sweep (50)",
+    "memory_gb": "memory that a stack of seeds may take (half of what is free)",
     "timeout": "seconds that one run may take (no limit); a stack of S seeds may take S times that",
+    "hydra/launcher": "what spreads the jobs of a sweep, one of those above (basic: nothing does)",
     "plan": "true: say what a sweep would run, and stop",
     "many": f"true: run more than {MANY:,} runs",
     "allow_code": "packages, as in [a,b], whose classes a _target_ may name; yours are allowed",

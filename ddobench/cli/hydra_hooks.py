@@ -1,11 +1,16 @@
 """Makes Hydra know our sweeper, our resolver and the configurations that plug-ins announce."""
 
+import atexit
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 from hydra._internal.hydra import Hydra
 from hydra.core.config_search_path import ConfigSearchPath
+from hydra.core.config_store import ConfigStore
 from hydra.core.plugins import Plugins
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import OmegaConf
@@ -13,6 +18,8 @@ from omegaconf import OmegaConf
 from ddobench import registry
 from ddobench.cli import config_files
 from ddobench.cli.settings import read_folder
+
+LAUNCHERS = "launcher"  # the folder of settings that launchers begin with
 
 
 class AnnouncedConfigs(SearchPathPlugin):
@@ -39,10 +46,14 @@ def register() -> None:
     plugins.register(AnnouncedConfigs)
     # Hydra 1.3 accepts plug-ins only under this prefix.
     plugins.class_name_to_class["hydra_plugins.ddobench.SeedSweeper"] = SeedSweeper
+    for entry in registry.entries(LAUNCHERS):  # under the names of the plug-ins, in their place
+        node = registry.read_choice(LAUNCHERS, entry.name)
+        ConfigStore.instance().store(entry.name, node, group="hydra/launcher")
     OmegaConf.register_new_resolver("scale", scale, replace=True)
     OmegaConf.register_new_resolver("percentile", percentile, replace=True)
     OmegaConf.register_new_resolver("home", home, replace=True)
     OmegaConf.register_new_resolver("table", look_up_table, replace=True)
+    OmegaConf.register_new_resolver("temporary", make_temporary, replace=True, use_cache=True)
 
 
 @contextmanager
@@ -62,6 +73,26 @@ def trusting_the_flag() -> Iterator[None]:
 def home(folder: object) -> str:
     """Return a folder with `~` replaced by the home folder."""
     return str(read_folder(folder))
+
+
+def make_temporary(name: str) -> str:
+    """Return a new folder that is gone when this process ends.
+
+    Sockets lie in it, and the names of these may not be long: where there is a `/tmp`, it is there.
+    """
+    short = Path("/tmp")
+    folder = mkdtemp(prefix=f"ddobench-{name}-", dir=short if short.is_dir() else None)
+    _temporary.append(folder)
+    return folder
+
+
+def _remove_temporary() -> None:
+    for folder in _temporary:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+_temporary: list[str] = []
+atexit.register(_remove_temporary)  # before whoever uses them, so that these end first
 
 
 def look_up_table(what: str, file: str, target: str, *settings: Any) -> Any:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 DEFAULT_RESULTS = "results/runs"
 MANY = 10_000  # runs that nobody has to confirm
 LISTED = 1_000  # points that a plan looks at one by one
-WHOLE = ("plan", "many", "results_dir", "seeds_per_job", "experiment")
+WHOLE = ("plan", "many", "results_dir", "seeds_per_job", "memory_gb", "experiment")
 
 
 @dataclass(frozen=True)

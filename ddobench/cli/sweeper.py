@@ -5,25 +5,31 @@ gets `seed='0-9,20-24'` with at most `seeds_per_job` seeds.
 """
 
 import copy
+import logging
 import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
+from uuid import uuid4
 
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra._internal.core_plugins.basic_launcher import BasicLauncher
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.config_loader import ConfigLoader
+from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.utils import JobReturn
 from hydra.types import HydraContext, TaskFunction
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from ddobench.cli.argv import QUOTES, spell
 from ddobench.cli.product import Product, multiply
 from ddobench.cli.settings import DEFAULT_RESULTS, LISTED, configured_seeds, read_settings
+from ddobench.cli.workers import check_installed, count_cores, sharing_the_machine, split_jobs
 from ddobench.progress import following, reporting
 from ddobench.seeds import Seeds, parse_seeds
 
@@ -31,6 +37,8 @@ if TYPE_CHECKING:
     from ddobench.runner.execute import Outcome
     from ddobench.runner.spec import Specification
     from ddobench.store.runs import Place, Store
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -46,12 +54,23 @@ class Point:
 class PointLoader:
     """Hydra's configuration loader, which composes each point of a sweep only once.
 
-    Composing costs about 0.05 s; the jobs of a point differ in nothing but their seeds.
+    Composing costs about 0.05 s; the jobs of a point differ in nothing but their seeds. A launcher
+    pickles the loader with every job. It travels as the names of its folders alone: with the points
+    of all other jobs, a job would cost the more the more there are.
     """
 
-    def __init__(self, loader: ConfigLoader) -> None:
-        self.loader = loader
+    def __init__(self, find: Callable[[], ConfigLoader]) -> None:
+        self.find = find
         self.points: dict[tuple[str, ...], DictConfig] = {}
+        self.sweep = uuid4().hex
+
+    @cached_property
+    def loader(self) -> ConfigLoader:
+        """The one that composes; a worker knows too little of Hydra to make it any earlier."""
+        return self.find()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _find_loader, (self.sweep, self.loader.get_search_path())
 
     def compose(self, master: DictConfig, overrides: tuple[str, ...]) -> DictConfig:
         """Return the configuration of a point, to be read only."""
@@ -69,9 +88,18 @@ class PointLoader:
         return cfg
 
     def __getattr__(self, name: str) -> Any:
-        if name == "loader":  # not there yet while a worker unpickles this
-            raise AttributeError(name)
         return getattr(self.loader, name)
+
+
+def _find_loader(sweep: str, path: ConfigSearchPath) -> PointLoader:
+    """Return the loader that this process has for the jobs of a sweep, a new one for the first."""
+    if sweep not in _loaders:
+        _loaders.clear()
+        _loaders[sweep] = PointLoader(partial(ConfigLoaderImpl, path))
+    return _loaders[sweep]
+
+
+_loaders: dict[str, PointLoader] = {}  # of worker processes, by sweep
 
 
 class SeedSweeper(BasicSweeper):
@@ -93,10 +121,12 @@ class SeedSweeper(BasicSweeper):
         self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig
     ) -> None:
         """Hand the launcher a loader that composes each point once."""
-        self.loader = PointLoader(hydra_context.config_loader)
+        self.loader = PointLoader(lambda: hydra_context.config_loader)
         context = HydraContext(
             config_loader=cast(ConfigLoader, self.loader), callbacks=hydra_context.callbacks
         )
+        launcher = _read_launcher(config)
+        check_installed(str(config.hydra.runtime.choices.get("hydra/launcher")), launcher)
         super().setup(hydra_context=context, task_function=task_function, config=config)
 
     def sweep(self, arguments: list[str]) -> list[Sequence[JobReturn]]:
@@ -150,18 +180,38 @@ class SeedSweeper(BasicSweeper):
                   "the same command continues with the rest")  # fmt: skip
 
         goals = [(point.spec.place(store), point.missing) for point in points]
+        alone = isinstance(self.launcher, BasicLauncher)  # jobs of this process tell themselves
         try:
             with announce(store, command_line(), goals) as sweep, reporting(missing) as reporter:
-                if isinstance(self.launcher, BasicLauncher):  # jobs of this process tell themselves
+                if alone:
                     return self.launcher.launch(_jobs(points), initial_job_idx=0)
                 with following(lambda: sweep.count_done(store.folder), reporter):
-                    return self.launcher.launch(_jobs(points), initial_job_idx=0)
+                    return self._spread(_jobs(points))
         except KeyboardInterrupt:
             say_rest("interrupted")
             raise SystemExit(130) from None
         except BrokenProcessPool:
             say_rest("a worker process was killed, perhaps for want of memory")
             raise SystemExit(1) from None
+        except Exception as error:  # of the launcher: those of a job are told with its result
+            from ddobench.cli.messages import explain
+
+            if alone or explain(error):
+                raise
+            log.warning("%s: %s", type(error).__name__, error)
+            say_rest("the launcher gave up")
+            raise SystemExit(1) from None
+
+    def _spread(self, jobs: Sequence[list[str]]) -> list[JobReturn]:
+        """Hand the jobs to a launcher with workers of its own, as many as it can take."""
+        assert self.launcher is not None
+        assert self.config is not None
+        launcher = _read_launcher(self.config)
+        returns: list[JobReturn] = []
+        with sharing_the_machine(launcher):
+            for portion in split_jobs(jobs, launcher, self.max_batch_size, count_cores()):
+                returns += self.launcher.launch(portion, initial_job_idx=len(returns))
+        return returns
 
     def _points(self, products: Sequence[Product], store: "Store") -> list[Point]:
         """Compose and check every point before anything is launched; equal ones count once."""
@@ -196,6 +246,14 @@ class SeedSweeper(BasicSweeper):
             assert self.config is not None
             self.loader.points[next(iter(product))] = self.config
         return product
+
+
+def _read_launcher(config: DictConfig) -> dict[str, Any]:
+    """Return the settings of the launcher as they are written."""
+    launcher = OmegaConf.to_container(config.hydra.launcher)
+    return (
+        {str(key): value for key, value in launcher.items()} if isinstance(launcher, dict) else {}
+    )
 
 
 def _pending(store: "Store", spec: "Specification", wanted: Seeds) -> Seeds:

@@ -99,6 +99,10 @@ class Pipeline(Method):
                 return f"graph=true has {nodes} nodes, but a design has {codes} codes"
         return None
 
+    def working_bytes(self, n: int, d: int) -> float:
+        """Ask the surrogate, as if designs had as many codes as variables."""
+        return self.surrogate.working_bytes(n, d)
+
     def fit(self, data: Dataset, rng: Streams) -> None:
         """Fit the parts one after the other; what an earlier fit left is forgotten."""
         self._data = data

@@ -18,6 +18,7 @@ from scipy.stats import rankdata
 from torch import Tensor
 
 from ddobench.errors import check_one_of, check_whole
+from ddobench.models.devices import send
 from ddobench.models.networks import Differentiated, StackedMLP
 from ddobench.models.training import History, Split, Training, backprop_squared_error, take_rows
 from ddobench.parts.coordinates import Coordinates, rotate
@@ -113,6 +114,10 @@ class Surrogate(ABC):
     def declines(self, codes: int) -> str | None:  # noqa: ARG002 - a default for all surrogates
         """Return why designs of so many codes cannot be learned from, or None if they can."""
         return None
+
+    def working_bytes(self, n: int, codes: int) -> float:  # noqa: ARG002 - a default for all
+        """Return the memory that a fit takes once, however many seeds it has, beside their rows."""
+        return 0.0
 
     @abstractmethod
     def fit(self, data: TrainingData, rng: Streams) -> Model:
@@ -217,7 +222,7 @@ class DrawnCodes:
     def __call__(self, mean: Tensor, *rest: Tensor) -> Tensor:
         """Take the gradient on codes (S, B, e), their deviations if any, and values (S, B)."""
         *sd, y = rest
-        z = mean + sd[0] * self.rng.normal(*mean.shape[1:]).to(mean.device) if sd else mean
+        z = mean + sd[0] * send(self.rng.normal(*mean.shape[1:]), mean.device) if sd else mean
         return self.step(rotate(z, self.rotation), y)
 
     def check(self, mean: Tensor, *rest: Tensor) -> Tensor:  # (S, H, e), ..., (S, H) -> (S,)

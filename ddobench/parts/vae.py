@@ -18,7 +18,7 @@ from torch import Tensor
 
 from ddobench.contracts import Dataset
 from ddobench.errors import UsageError, check_one_of, check_whole
-from ddobench.models.devices import pick_device
+from ddobench.models.devices import pick_device, send
 from ddobench.models.networks import Passes, StackedMLP
 from ddobench.models.standardise import Standardiser
 from ddobench.models.training import Training
@@ -284,7 +284,7 @@ class BoundStep:
         return mean.contiguous(), log_variance, _deviation(log_variance)
 
     def _noise(self, like: Tensor) -> Tensor:
-        return self.rng.normal(*like.shape[1:]).to(like.device)
+        return send(self.rng.normal(*like.shape[1:]), like.device)
 
     def _bound(
         self,

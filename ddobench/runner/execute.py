@@ -26,12 +26,14 @@ from ddobench.runner.border import (
 )
 from ddobench.runner.diagnostics import describe_excess, diagnose
 from ddobench.runner.failures import locate
+from ddobench.runner.memory import fit_seeds, is_out_of_memory
 from ddobench.runner.provenance import command_line, describe_machine
 from ddobench.runner.scoring import conclude, find_non_finite, forget_values
 from ddobench.runner.spec import Specification
 from ddobench.runner.time_limit import NEVER, Deadline, TimeLimitError, time_limit
 from ddobench.scores import compute_curves
 from ddobench.seeds import format_seeds
+from ddobench.store.cache import ArrayCache
 from ddobench.store.records import Portrait, Record
 from ddobench.store.runs import Place, Store
 
@@ -95,15 +97,15 @@ def execute(spec: Specification, seeds: Sequence[int], store: Store) -> Outcome:
         )  # fmt: skip
     store.check_room(place)
     task, method = spec.build()
-    size = method.seeds_at_once or len(missing)
+    size = _count_at_once(spec, method, len(missing))
+    cache = store.cache(spec.task_digest)
+    ready = [method]
+    del method  # which nobody holds on to once its batch is over
     total = Outcome()
     for start in range(0, len(missing), size):
         batch = missing[start : start + size]
         active().begin(f"{spec.title} seed {format_seeds(batch)}")
-        if start:
-            method = spec.build_method()  # a fresh one for every batch
-        method.cache = store.cache(spec.task_digest)
-        outcome = _run_batch(spec, task, method, batch, store, place)
+        outcome = _run_batch(spec, task, _take_method(spec, cache, ready), batch, store, place)
         active().finish(outcome.runs)
         total += outcome
     return total
@@ -157,16 +159,29 @@ def _run_batch(
         raise  # no failure of this run: no other could be stored either
     except (Exception, SystemExit, TimeLimitError) as error:
         reason = _reason(error)
-        if len(seeds) > 1:
+        if len(seeds) > 1 and is_out_of_memory(error):
+            half = len(seeds) // 2
+            log.warning(
+                "%s seed %s found no memory together, so %d and %d of them are tried: %s; "
+                "memory_gb=GB or seeds_per_job=%d makes smaller batches from the start",
+                spec.title, format_seeds(seeds), half, len(seeds) - half, reason, half,
+            )  # fmt: skip
+            parts = [seeds[:half], seeds[half:]]
+        elif len(seeds) > 1:
             log.warning(
                 "%s seed %s failed together, each is tried alone: %s",
                 spec.title, format_seeds(seeds), reason,
             )  # fmt: skip
-            return _run_one_by_one(spec, task, method, seeds, store, place)
-        failed = {"status": "failed", "reason": reason}
-        record = Record({**base, "seed": seeds[0], **failed})
-        return _store_one(spec, record, store, place, error)
-    return sum((_store_one(spec, record, store, place) for record in records), Outcome())
+            parts = [[seed] for seed in seeds]
+        else:
+            failed = {"status": "failed", "reason": reason}
+            record = Record({**base, "seed": seeds[0], **failed})
+            return _store_one(spec, record, store, place, error)
+    else:
+        return sum((_store_one(spec, record, store, place) for record in records), Outcome())
+    cache = method.cache
+    del method  # as the error is: nothing holds on to the memory of this batch
+    return _run_apart(spec, task, cache, parts, store, place)
 
 
 def _store_one(
@@ -202,21 +217,37 @@ def _reason(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}".splitlines()[0]
 
 
-def _run_one_by_one(
+def _run_apart(
     spec: Specification,
     task: Task,
-    broken: Method,
-    seeds: Sequence[int],
+    cache: ArrayCache,
+    batches: Sequence[Sequence[int]],
     store: Store,
     place: Place,
 ) -> Outcome:
-    """Run the seeds of a batch that broke down apart, so that only those fail that must."""
+    """Run what a batch that broke down was split into, so that only those fail that must."""
     total = Outcome()
-    for seed in seeds:
-        method = spec.build_method()
-        method.cache = broken.cache
-        total += _run_batch(spec, task, method, [seed], store, place)
+    for seeds in batches:
+        total += _run_batch(spec, task, _take_method(spec, cache, []), seeds, store, place)
     return total
+
+
+def _take_method(spec: Specification, cache: ArrayCache, ready: list[Method]) -> Method:
+    """Return a fresh method for a batch, one that is ready if there is any."""
+    method = ready.pop() if ready else spec.build_method()
+    method.cache = cache
+    return method
+
+
+def _count_at_once(spec: Specification, method: Method, seeds: int) -> int:
+    """Return how many of so many seeds make a batch; says so if memory is what limits them."""
+    size = min(seeds, method.seeds_at_once or seeds)
+    room = fit_seeds(spec.n, spec.d, spec.memory_gb, method.working_bytes(spec.n, spec.d))
+    if room is None or room >= size:
+        return size
+    log.info("%s: %d seeds at a time, as memory has room for no more; memory_gb=GB says otherwise",
+             spec.title, room)  # fmt: skip
+    return room
 
 
 def run_seeds(

@@ -21,6 +21,7 @@ from ddobench.runner.build import (
     check_targets,
     name_classes,
 )
+from ddobench.runner.memory import check_memory
 from ddobench.runner.selection import GRID, offer
 from ddobench.variants import format_variant
 
@@ -51,6 +52,7 @@ class Specification:
     task_digest: str  # of the task alone, which methods share
     parts: dict[str, str] = field(default_factory=dict)  # option of each part of the method
     timeout: float | None = None  # seconds that a run may take
+    memory_gb: float | None = None  # what a batch may take; None: a share of what is free
 
     @property
     def title(self) -> str:
@@ -94,6 +96,7 @@ def specify(cfg: DictConfig, choices: Mapping[str, Any]) -> Specification:
     check_whole("n", cfg.n, 2)
     check_whole("seeds_per_job", cfg.seeds_per_job, 1)
     _check_timeout(cfg.timeout)
+    check_memory(cfg.memory_gb)
     config = {key: _resolve(cfg, key) for key in ("task", "method", "budget")}
     plain, rule = config["method"], choices.get(SELECT)
     if rule:
@@ -125,6 +128,7 @@ def specify(cfg: DictConfig, choices: Mapping[str, Any]) -> Specification:
         task_digest=digest({"task": config["task"]}),
         parts=parts,
         timeout=cfg.timeout,
+        memory_gb=cfg.memory_gb,
     )
 
 

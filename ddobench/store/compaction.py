@@ -20,8 +20,9 @@ from ddobench.store.atomic import remove_leftovers, write_whole
 from ddobench.store.pack_file import open_pack, pack_runs
 from ddobench.store.record_file import ARRAYS, Stored
 from ddobench.store.records import LEFT_OUT, SAMPLES
-from ddobench.store.runs import Place, Store, copy_papers, file_name, guarded, open_run
+from ddobench.store.runs import Place, Store, copy_papers
 from ddobench.store.soundness import parse_json
+from ddobench.store.stored_run import file_name, guarded, open_run
 from ddobench.store.verified import Stamp, stamp_of
 
 PARTS = (*ARRAYS, "samples")  # what can be left out: nothing that a report reads of every run

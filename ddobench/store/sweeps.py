@@ -17,8 +17,9 @@ from uuid import uuid4
 
 from ddobench.seeds import Seeds, parse_seeds
 from ddobench.store.atomic import write_whole
-from ddobench.store.runs import Place, Store, guarded, has_failed
+from ddobench.store.runs import Place, Store, has_failed
 from ddobench.store.soundness import printable, read_json
+from ddobench.store.stored_run import guarded
 
 _FOLDER = Path(".cache", "sweeps")
 _ENDING = ".sweep.json"

@@ -647,21 +647,6 @@ def test_an_interrupted_sweep_ends_cleanly_and_says_how_to_go_on(
     assert not list(results.rglob("*.tmp"))
 
 
-@pytest.mark.slow
-def test_the_stock_joblib_launcher_gives_the_same_results(ddobench: Caller) -> None:
-    pytest.importorskip("joblib", reason="the joblib extra is not installed")
-    code, _, err = ddobench(
-        "method=naive", "-m", "seed=0-3", "seeds_per_job=2", "hydra/launcher=joblib",
-        "hydra.launcher.n_jobs=2",
-    )  # fmt: skip
-    assert code == 0, err
-    parallel = load(ddobench.results)
-    ddobench.results = ddobench.results.with_name("again")
-    ddobench("method=naive", "-m", "seed=0-3")
-    serial = load(ddobench.results)
-    assert list(parallel["final_model"]) == list(serial["final_model"])
-
-
 @pytest.mark.parametrize(
     ("word", "sentence"),
     [

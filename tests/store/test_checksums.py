@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ddobench.store import checksums, verified
-from ddobench.store import runs as store_module
+from ddobench.store import checksums, stored_run, verified
 from ddobench.store.record_file import SCHEMA, open_record, to_bytes
 from ddobench.store.records import Record
 from ddobench.store.runs import Place, Store, load, load_curves, read_diagnostics, read_record
@@ -158,7 +157,7 @@ class Opened:
             self.paths.append(path.name)
             return original(path)
 
-        monkeypatch.setattr(store_module, "open_record", note)
+        monkeypatch.setattr(stored_run, "open_record", note)
 
 
 def test_what_was_found_whole_is_not_read_again_until_it_changes(

@@ -15,7 +15,7 @@ import pytest
 
 from ddobench.compact import main
 from ddobench.errors import StorageError, UsageError
-from ddobench.store import compaction, pack_file
+from ddobench.store import compaction, listing, pack_file
 from ddobench.store.atomic import write_whole
 from ddobench.store.compaction import PARTS, compact, publish
 from ddobench.store.record_file import SCHEMA
@@ -313,18 +313,16 @@ def test_one_compaction_at_a_time_works_in_a_folder(full: Store) -> None:
 def test_readers_find_every_run_while_files_are_folded(
     full: Store, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ddobench.store import runs
-
-    files = runs._files
+    files = listing.list_files
 
     def list_then_fold(root: Path, ending: str) -> list[Path]:
         found = files(root, ending)
         if ending == ".parquet" and found:
-            monkeypatch.setattr(runs, "_files", files)
+            monkeypatch.setattr(listing, "list_files", files)
             compact(full.folder)
         return found
 
-    monkeypatch.setattr(runs, "_files", list_then_fold)
+    monkeypatch.setattr(listing, "list_files", list_then_fold)
     assert len(load(full.folder)) == SEEDS
     assert names(place.folder) == ["seeds-00000.runs"]
 

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ddobench.errors import StorageError, UsageError
+from ddobench.store import listing
 from ddobench.store import runs as store_module
 from ddobench.store.record_file import SCHEMA
 from ddobench.store.records import Record
@@ -276,7 +277,7 @@ def test_files_that_come_and_go_while_a_folder_is_read_are_no_matter(
     for seed in (0, 1):
         store.write(place, record_of(seed))
     store.write_failure(place, failed_row(2), "")
-    listed = store_module._files
+    listed = listing.list_files
 
     def list_then_change(root: Path, ending: str) -> list[Path]:
         found = listed(root, ending)
@@ -284,7 +285,7 @@ def test_files_that_come_and_go_while_a_folder_is_read_are_no_matter(
         store.write(place, record_of(2))  # which removes the failure
         return found
 
-    monkeypatch.setattr(store_module, "_files", list_then_change)
+    monkeypatch.setattr(listing, "list_files", list_then_change)
     found = survey(store.folder)
     assert found.runs["seed"].tolist() == [0]
     assert found.curves["seed"].unique().tolist() == [0]

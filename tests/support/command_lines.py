@@ -8,7 +8,7 @@ import ddobench.conf
 CONF = Path(next(iter(ddobench.conf.__path__)))
 GROUPS = ("task", "method", "budget", "latent", "axes", "graph", "surrogate", "search")
 KEYS = (*GROUPS, "experiment", "d", "n", "seed", "results_dir", "device", "seeds_per_job", "plan",
-        "many", "allow_code")  # fmt: skip
+        "many", "memory_gb", "allow_code")  # fmt: skip
 
 PLUGIN = """
 from dataclasses import dataclass

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ddobench.scores import COSTS
 from ddobench.store import checksums
 from ddobench.store.records import Record
 
@@ -16,6 +17,7 @@ SCORES = [
     "best_visible", "optimum", "final_model", "final_oracle", "best_oracle", "regret_final",
     "invalid_final", "seconds_fit", "seconds_propose",
 ]  # fmt: skip
+OWN = ("finished", "command", "revision", *(cost.name for cost in COSTS))  # times, provenance
 CURVES = ("iteration", "value_model", "value_oracle", "survivors", "invalid", "predicted")
 
 

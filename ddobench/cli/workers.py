@@ -1,0 +1,117 @@
+"""How the worker processes of a launcher share a machine: the one place that counts threads.
+
+A launcher says in its own keys how many workers it starts (`n_jobs` of joblib) or how many cores a
+worker gets (`cpus_per_task` of submitit, `num_cpus` of Ray). Numeric libraries read the number of
+their threads from the environment when a worker starts, so it is set there while jobs are launched,
+unless the user has set it.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from typing import Any
+
+from ddobench.errors import UsageError
+from ddobench.runner.memory import WORKERS
+
+THREADS = "OMP_NUM_THREADS"
+_FOLLOWERS = ("MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")  # joblib would set them by itself
+EXTRAS = {  # that bring the packages of launchers
+    "hydra_plugins.hydra_joblib_launcher": "joblib",
+    "hydra_plugins.hydra_submitit_launcher": "slurm",
+    "hydra_plugins.hydra_ray_launcher": "ray",
+}
+_ALL_AT_ONCE = ("hydra_plugins.hydra_submitit_launcher.submitit_launcher.LocalLauncher",)
+
+
+def count_cores() -> int:
+    """Return how many cores this process may use."""
+    with suppress(AttributeError, OSError):  # macOS does not say
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def count_threads(launcher: Mapping[str, Any], cores: int) -> int:
+    """Return how many threads a worker of a launcher may use."""
+    told = launcher.get("cpus_per_task") or _find(launcher, "ray", "remote", "num_cpus")
+    if told:
+        return max(1, int(told))
+    return max(1, cores // count_workers(launcher, cores))
+
+
+def count_workers(launcher: Mapping[str, Any], cores: int) -> int:
+    """Return how many workers of a launcher share this machine; those of a cluster have their own.
+
+    joblib counts from the cores down if the number is negative, -1 being all of them.
+    """
+    told = launcher.get("n_jobs")
+    if told is not None:
+        jobs = int(told)
+        return max(1, cores + 1 + jobs if jobs < 0 else jobs)
+    if _starts_all_at_once(launcher) or _find(launcher, "ray", "init", "address") == "local":
+        return max(1, cores // count_threads(launcher, cores))
+    return 1
+
+
+def split_jobs(
+    jobs: Sequence[list[str]], launcher: Mapping[str, Any], most: int | None, cores: int
+) -> list[Sequence[list[str]]]:
+    """Split jobs into what is launched at a time: one after the other where there is no queue."""
+    if most is None and _starts_all_at_once(launcher):
+        most = count_workers(launcher, cores)
+    size = most or max(1, len(jobs))
+    return [jobs[start : start + size] for start in range(0, len(jobs), size)]
+
+
+@contextmanager
+def sharing_the_machine(launcher: Mapping[str, Any]) -> Iterator[None]:
+    """Tell workers that start inside the block what is theirs."""
+    cores = count_cores()
+    threads = os.environ.get(THREADS) or str(count_threads(launcher, cores))
+    told = {name: threads for name in (THREADS, *_FOLLOWERS) if not os.environ.get(name)}
+    told[WORKERS] = str(count_workers(launcher, cores))
+    before = {name: os.environ.get(name) for name in told}
+    os.environ.update(told)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
+
+
+def check_installed(choice: str, launcher: Mapping[str, Any]) -> None:
+    """Raise if the package of a launcher is not there."""
+    package = ".".join(str(launcher.get("_target_")).split(".")[:2])
+    extra = EXTRAS.get(package)
+    if extra and not is_installed(package):
+        raise UsageError(f"hydra/launcher={choice} needs a package that is not installed; "
+                         f"{how_to_install(extra)}")  # fmt: skip
+
+
+def how_to_install(extra: str) -> str:
+    """Say what brings the launchers of an extra."""
+    if extra == "ray":  # it wants older versions of what others want newer
+        return "pip install --constraint constraints-ray.txt '.[ray]' in an environment of its own"
+    return f"pip install 'ddobench[{extra}]'"
+
+
+def is_installed(module: str) -> bool:
+    """Tell whether a module can be imported."""
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def _starts_all_at_once(launcher: Mapping[str, Any]) -> bool:
+    return launcher.get("_target_") in _ALL_AT_ONCE
+
+
+def _find(node: Any, *keys: str) -> Any:
+    """Return what is below some keys, None if it is not there."""
+    for key in keys:
+        node = node.get(key) if isinstance(node, Mapping) else None
+    return node

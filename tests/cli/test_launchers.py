@@ -1,0 +1,179 @@
+"""One sweep gives the same records whichever launcher spreads its jobs, and cores are shared."""
+
+import os
+import pickle
+from pathlib import Path
+
+import pytest
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
+from hydra._internal.config_search_path_impl import ConfigSearchPathImpl
+from omegaconf import OmegaConf
+
+import ddobench
+from ddobench.cli import hydra_hooks
+from ddobench.cli.sweeper import PointLoader
+from ddobench.cli.workers import (
+    THREADS,
+    check_installed,
+    count_threads,
+    count_workers,
+    is_installed,
+    sharing_the_machine,
+    split_jobs,
+)
+from ddobench.errors import UsageError
+from ddobench.registry import read_choice
+from ddobench.runner.memory import WORKERS
+from ddobench.store.runs import read_record
+from tests.support.processes import PATIENCE, nursery
+from tests.support.records import OWN, same_record
+from tests.support.slurm import install_slurm, read_submitted
+
+POINTS = {"method": ["naive", "linear"], "task": "quadratic", "d": 6, "n": 30, "budget": "tiny"}
+SEEDS = "0-9"
+SWEEP = ["-m", "method=naive,linear", "task=quadratic", "d=6", "n=30", "budget=tiny", "seed=0-9"]
+LOCAL = "submitit_local"
+RAY = {  # the patience of Ray with its own parts: 30 s are not enough on a busy machine
+    "RAY_raylet_start_wait_time_s": int(PATIENCE),
+    "RAY_agent_register_timeout_ms": int(1000 * PATIENCE),
+}
+
+
+def launch(folder: Path, *words: str) -> tuple[str, str]:
+    """Run the sweep through a launcher and return what it said."""
+    with nursery() as spawn:
+        sweep = spawn("-m", "ddobench", *SWEEP, f"results_dir={folder}", *words)
+        out, err = sweep.communicate(timeout=PATIENCE)
+        assert sweep.returncode == 0, out + err
+    return out, err
+
+
+def run_here(folder: Path) -> None:
+    """Run the same in this process, one job after the other."""
+    ddobench.run(**POINTS, seed=SEEDS, results_dir=folder)  # type: ignore[arg-type]
+
+
+def assert_same_records(folder: Path, other: Path) -> None:
+    """Fail unless two folders hold the same 20 runs, but for times and where they come from."""
+    files = sorted(path.relative_to(other) for path in other.rglob("*.parquet"))
+    assert len(files) == 20
+    assert sorted(path.relative_to(folder) for path in folder.rglob("*.parquet")) == files
+    for file in files:
+        ours, theirs = read_record(folder / file), read_record(other / file)
+        assert ours.provenance["threads"] == theirs.provenance["threads"] == 1
+        assert same_record(ours, theirs, without=OWN), file
+
+
+def needs(launcher: str) -> None:
+    """Skip a test without the package of a launcher."""
+    package = ".".join(read_choice("launcher", launcher)["_target_"].split(".")[:2])
+    if not is_installed(package):
+        pytest.skip(f"{package} is not installed")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("launcher", ["joblib", LOCAL, "ray"])
+def test_a_launcher_stores_what_one_process_stores(
+    launcher: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs(launcher)
+    for name, patience in RAY.items():
+        monkeypatch.setenv(name, str(patience))
+    out, _ = launch(tmp_path / "spread", f"hydra/launcher={launcher}")
+    assert "20 runs finished" in out
+    run_here(tmp_path / "here")
+    assert_same_records(tmp_path / "spread", tmp_path / "here")
+
+
+@pytest.mark.slow
+def test_an_array_of_jobs_stores_what_one_process_stores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs("submitit_slurm")
+    monkeypatch.setenv("PATH", install_slurm(tmp_path / "slurm"))
+    out, _ = launch(
+        tmp_path / "spread", "hydra/launcher=submitit_slurm", "hydra.launcher.partition=short",
+        "hydra.launcher.timeout_min=90", "hydra.launcher.mem_gb=3",
+    )  # fmt: skip
+    assert "20 runs finished" in out
+    asked = read_submitted(tmp_path / "slurm")
+    assert {"--array=0-1%2", "--partition=short", "--time=90", "--mem=3GB", "--cpus-per-task=1",
+            "--job-name=ddobench"} <= {*asked}  # fmt: skip
+    run_here(tmp_path / "here")
+    assert_same_records(tmp_path / "spread", tmp_path / "here")
+
+
+def test_a_job_does_not_carry_the_other_points_of_its_sweep() -> None:
+    hydra_hooks.register()
+    path = ConfigSearchPathImpl()
+    path.append("main", "pkg://ddobench.conf")
+    loader = PointLoader(lambda: ConfigLoaderImpl(path))
+    alone = pickle.dumps(loader)
+    loader.points = {(f"d={d}",): OmegaConf.create({"d": d}) for d in range(100)}
+    assert len(pickle.dumps(loader)) == len(alone)
+    worker = pickle.loads(alone)
+    worker.points["d=3",] = OmegaConf.create({"d": 3})
+    assert pickle.loads(alone) is worker  # so the next job of this sweep finds what it composed
+    assert [one.path for one in worker.get_search_path().get_path()] == ["pkg://ddobench.conf"]
+    other = PointLoader(lambda: ConfigLoaderImpl(path))
+    assert not pickle.loads(pickle.dumps(other)).points
+
+
+@pytest.mark.parametrize(
+    ("launcher", "changes", "threads", "workers"),
+    [
+        ("joblib", {}, 1, 8),
+        ("joblib", {"n_jobs": 2}, 4, 2),
+        ("joblib", {"n_jobs": -3}, 1, 6),
+        ("joblib", {"n_jobs": 20}, 1, 20),
+        (LOCAL, {}, 1, 8),
+        (LOCAL, {"cpus_per_task": 3}, 3, 2),
+        (LOCAL, {"cpus_per_task": 9}, 9, 1),
+        ("submitit_slurm", {}, 1, 1),
+        ("submitit_slurm", {"cpus_per_task": 4}, 4, 1),
+        ("ray", {}, 1, 8),
+        ("ray", {"ray": {"init": {"address": "local"}, "remote": {"num_cpus": 4}}}, 4, 2),
+        ("ray_cluster", {}, 1, 1),
+    ],
+)
+def test_workers_have_no_more_threads_than_there_are_cores(
+    launcher: str, changes: dict[str, object], threads: int, workers: int
+) -> None:
+    told = read_choice("launcher", launcher) | changes
+    assert count_threads(told, cores=8) == threads
+    assert count_workers(told, cores=8) == workers
+
+
+def test_workers_are_told_their_share_unless_the_user_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ddobench.cli.workers.count_cores", lambda: 8)
+    names = (THREADS, "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+    for name in names:
+        monkeypatch.delenv(name, raising=False)
+    with sharing_the_machine({"n_jobs": 2}):
+        assert [os.environ[name] for name in names] == ["4", "4", "4"]
+        assert os.environ[WORKERS] == "2"
+    assert not {*names, WORKERS} & {*os.environ}
+    monkeypatch.setenv(THREADS, "3")
+    with sharing_the_machine({"n_jobs": 2}):
+        assert [os.environ[name] for name in names] == ["3", "3", "3"]
+    assert os.environ[THREADS] == "3"
+
+
+def test_jobs_wait_where_a_launcher_would_start_them_all_at_once() -> None:
+    jobs = [[f"seed={seed}"] for seed in range(5)]
+    local, slurm = (read_choice("launcher", name) for name in (LOCAL, "submitit_slurm"))
+    assert [len(part) for part in split_jobs(jobs, local, None, cores=2)] == [2, 2, 1]
+    assert split_jobs(jobs, slurm, None, cores=2) == [jobs]
+    assert [len(part) for part in split_jobs(jobs, slurm, 3, cores=2)] == [3, 2]
+
+
+@pytest.mark.parametrize(
+    ("launcher", "remedy"),
+    [("submitit_slurm", r"pip install 'ddobench\[slurm\]'"), ("ray", "constraints-ray.txt")],
+)
+def test_a_launcher_without_its_package_says_what_to_install(
+    launcher: str, remedy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ddobench.cli.workers.is_installed", lambda _: False)
+    with pytest.raises(UsageError, match=f"hydra/launcher={launcher} needs a package.*{remedy}"):
+        check_installed(launcher, read_choice("launcher", launcher))
