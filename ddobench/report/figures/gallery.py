@@ -9,6 +9,7 @@ from ddobench.report.figures.codes import codes_beside_designs
 from ddobench.report.figures.confidence import scores_by_confidence
 from ddobench.report.figures.controls import variant_controls
 from ddobench.report.figures.costs import seconds_by_method
+from ddobench.report.figures.crosses import variance_by_part
 from ddobench.report.figures.discovered import discovered_graph
 from ddobench.report.figures.figure import Absence, Figure, FigureFunction
 from ddobench.report.figures.knobs import shares_by_setting
@@ -49,6 +50,7 @@ FIGURES: tuple[FigureFunction, ...] = (
     regret_by_rows,
     performance_profiles,
     mean_rank_diagrams,
+    variance_by_part,
 )
 
 

@@ -9,6 +9,7 @@ from ddobench.report.data.report_data import ReportData
 from ddobench.report.output.latex import latex_files
 from ddobench.report.tables.choices import choice_markdown
 from ddobench.report.tables.comparisons import comparison_markdown
+from ddobench.report.tables.crosses import cross_markdown, level_table, share_table
 from ddobench.report.tables.formats import score_markdown, to_csv
 from ddobench.report.tables.knobs import knob_markdown
 from ddobench.report.tables.pairs import pair_markdown
@@ -30,6 +31,8 @@ def table_files(
         "standings": standings,
         "settings": stored.knobs,
         "choices": stored.choices,
+        "cross": share_table(stored.crosses),
+        "cross_levels": level_table(stored.crosses),
         "claims": verdict_table(verdicts),
         "problems": problems,
     }
@@ -41,6 +44,7 @@ def table_files(
         "standings": standing_markdown(standings),
         "settings": knob_markdown(stored.knobs, explain_signs(stored.styles.values())),
         "choices": choice_markdown(stored.choices),
+        "cross": cross_markdown(stored.crosses),
         "claims": verdict_markdown(verdicts),
     }
     papers = latex_files(stored, verdicts)
