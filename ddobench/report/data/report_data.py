@@ -22,6 +22,7 @@ from ddobench.report.tables.knobs import knob_table
 from ddobench.report.tables.lineups import Lineup, find_lineups
 from ddobench.report.tables.pairs import pair_table
 from ddobench.report.tables.remarks import MethodRemarks, find_remarks
+from ddobench.report.tables.rules import find_contests, rule_table
 from ddobench.report.tables.scores import score_table
 from ddobench.report.tables.standings import standing_table
 from ddobench.report.tables.styles import Key, Style, assign_styles
@@ -103,6 +104,11 @@ class ReportData:
     def crosses(self) -> list[Cross]:
         """The complete crosses of parts of a method."""
         return find_crosses(self.runs)
+
+    @cached_property
+    def rules(self) -> pd.DataFrame:
+        """What rules that choose settings lose against the oracle's choice."""
+        return rule_table(find_contests(self.runs, self.configs), self.styles)
 
     @cached_property
     def judgements(self) -> pd.DataFrame:

@@ -20,6 +20,7 @@ from ddobench.report.figures.profiles import performance_profiles
 from ddobench.report.figures.rank_diagrams import mean_rank_diagrams
 from ddobench.report.figures.regret import regret_by_dimension, regret_by_rows
 from ddobench.report.figures.row_shares import optimum_share_by_rows
+from ddobench.report.figures.rules import losses_by_rule
 from ddobench.report.figures.shares import optimum_share_by_dimension
 from ddobench.report.figures.trajectories import (
     invalid_by_iteration,
@@ -51,6 +52,7 @@ FIGURES: tuple[FigureFunction, ...] = (
     performance_profiles,
     mean_rank_diagrams,
     variance_by_part,
+    losses_by_rule,
 )
 
 

@@ -13,6 +13,7 @@ from ddobench.report.tables.crosses import cross_markdown, level_table, share_ta
 from ddobench.report.tables.formats import score_markdown, to_csv
 from ddobench.report.tables.knobs import knob_markdown
 from ddobench.report.tables.pairs import pair_markdown
+from ddobench.report.tables.rules import rule_markdown
 from ddobench.report.tables.standings import standing_markdown
 from ddobench.report.tables.styles import explain_signs
 from ddobench.scores import meanings
@@ -31,6 +32,7 @@ def table_files(
         "standings": standings,
         "settings": stored.knobs,
         "choices": stored.choices,
+        "rules": stored.rules,
         "cross": share_table(stored.crosses),
         "cross_levels": level_table(stored.crosses),
         "claims": verdict_table(verdicts),
@@ -44,6 +46,7 @@ def table_files(
         "standings": standing_markdown(standings),
         "settings": knob_markdown(stored.knobs, explain_signs(stored.styles.values())),
         "choices": choice_markdown(stored.choices),
+        "rules": rule_markdown(stored.rules),
         "cross": cross_markdown(stored.crosses),
         "claims": verdict_markdown(verdicts),
     }
