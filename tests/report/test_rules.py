@@ -12,7 +12,10 @@ from ddobench.report.tables.rules import find_contests, rule_markdown
 from tests.support.drawn import only, overflow
 from tests.support.synthetic_runs import climb, evidence_of
 
-VALUES: dict[str, tuple[float, ...]] = {"0.05": (5.0, 7.0), "0.01": (8.0, 6.0)}  # of each rate, by seed; 0.05 is the first
+VALUES: dict[str, tuple[float, ...]] = {
+    "0.05": (5.0, 7.0),
+    "0.01": (8.0, 6.0),
+}  # of each rate, by seed; 0.05 is the first
 CHOSEN: tuple[float, ...] = (5.0, 7.0)  # the rule takes 0.05 for both seeds
 
 
