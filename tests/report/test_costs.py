@@ -8,6 +8,7 @@ import pytest
 from ddobench.report.data.report_data import ReportData
 from ddobench.report.figures.costs import seconds_by_method
 from ddobench.report.tables.costs import cpu_markdown, cpu_table
+from ddobench.report.tables.formats import DASH
 from tests.support.drawn import only, overflow
 from tests.support.synthetic_runs import climb, curve_of, data_with, evidence_of, run_row
 
@@ -89,7 +90,7 @@ def test_cpu_seconds_are_tabled_by_method_and_size_the_cheapest_first() -> None:
     ]
     lines = [line for line in cpu_markdown(table).splitlines() if line.startswith("|")]
     assert lines[0] == "| method | d = 11, n = 100 | d = 21, n = 100 |"
-    assert lines[2:] == ["| CHEAP | 0.5 | – |", "| DEAR | 30 | 30 |"]
+    assert lines[2:] == [f"| CHEAP | 0.5 | {DASH} |", "| DEAR | 30 | 30 |"]
     assert "UNTIMED" not in cpu_markdown(table)
 
 
