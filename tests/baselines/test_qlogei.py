@@ -103,4 +103,4 @@ def test_a_model_without_a_posterior_is_declined(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize("name", ["q", "restarts", "raw", "draws", "steps", "designs"])
 def test_counts_below_one_are_refused(name: str) -> None:
     with pytest.raises(UsageError, match=rf"search\.{name} must be a whole number"):
-        QLogEI(**{name: 0})
+        small(**{name: 0})
