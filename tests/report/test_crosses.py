@@ -138,3 +138,10 @@ def test_combinations_are_named_by_their_parts() -> None:
     best = table.sort_values("gain").iloc[-1]
     assert best["combination"] == "latent=stitched search=cautious"
     assert len(table) == 6
+
+
+def test_a_cross_says_if_some_of_its_runs_were_told_more_than_the_table() -> None:
+    assert "know more" not in cross_markdown(evidence_of(cross()).crosses)
+    rows = [row | {"privileges": "hidden" if row["latent"] == "stitched" else ""}
+            for row in cross()]  # fmt: skip
+    assert "18 runs. Some of them know more: hidden." in cross_markdown(evidence_of(rows).crosses)

@@ -25,6 +25,7 @@ from ddobench.report.tables.formats import (
     markdown_table,
     name_runs,
 )
+from ddobench.report.tables.styles import privileges_of
 from ddobench.scores import BEST_VISIBLE, HEADLINE
 from ddobench.stats.samples import fair_interval
 from ddobench.stats.variance import decompose
@@ -57,6 +58,7 @@ class Cross:
     scores: NDArray[np.float64]  # (levels of the first part, of the second, ..., S)
     best_visible: NDArray[np.float64]  # (S,)
     lost: Mapping[str, int]  # runs without a score, by what became of them
+    privileges: tuple[str, ...] = ()  # what some of the runs were told beyond the visible table
 
     @property
     def gains(self) -> NDArray[np.float64]:
@@ -107,6 +109,7 @@ def _find_cross(place: Mapping[Any, Any], runs: pd.DataFrame) -> Cross | None:
         whole[HEADLINE.name].to_numpy(dtype=np.float64).reshape(*shape, -1),
         whole[BEST_VISIBLE.name].to_numpy(dtype=np.float64).reshape(-1, len(kept[SEED]))[0],
         dict(zip(_LOST, counted, strict=True)),
+        privileges_of(whole),
     )
 
 
@@ -199,7 +202,8 @@ def describe_cross(cross: Cross) -> str:
     met = "; ".join(f"{part} {', '.join(levels)}" for part, levels in cross.levels.items())
     counts: dict[Hashable, Any] = {"seeds": f"{cross.scores.size} runs"}
     counted = describe_counts(counts | {**cross.lost})
-    return f"{met}; seeds {format_ranges(cross.seeds)}; {counted}."
+    told = f" Some of them know more: {', '.join(cross.privileges)}." if cross.privileges else ""
+    return f"{met}; seeds {format_ranges(cross.seeds)}; {counted}.{told}"
 
 
 def cross_markdown(crosses: Iterable[Cross]) -> str:
