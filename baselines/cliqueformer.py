@@ -173,9 +173,10 @@ class Cliqueformer(RelaxedMethod):
     def diagnostics(self) -> Sequence[dict[str, Any]]:
         """Return the shape of the chain, the loss over training, and how well values are known."""
         predicted, truth = self._held_out
+        chain = {name: getattr(self._chain, name) for name in ("count", "size", "overlap")}
         return [
             {
-                "cliques": [self._chain.count, self._chain.size, self._chain.overlap],
+                "clique_chain": chain,  # not `cliques`: those are of a graph that was found
                 "training_loss": thin(self._losses.numpy()),
                 "training_steps": len(self._losses),
                 "held_out_r2": explained(predicted, truth),

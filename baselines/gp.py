@@ -16,8 +16,8 @@ others at random. Best rows alone would leave it blind to what is bad. A tenth o
 out before, so that the fit can be judged like any other.
 
 What is climbed: the posterior mean, or the mean minus (`lcb`) or plus (`ucb`) kappa posterior
-standard deviations of the noiseless value. qLogEI is not there: in one offline batch it is a choice
-of the batch, no model, and would need `botorch`.
+standard deviations of the noiseless value. `search=qlogei` chooses batches by expected improvement
+instead (qlogei.py, which needs `botorch`).
 
 There is no paper to follow to the letter; the model is textbook (Rasmussen and Williams 2006). Its
 posterior and likelihood equal those of `gpytorch` on the same rows: tests/baselines/test_gp.py.
@@ -59,6 +59,7 @@ class GaussianProcess(Surrogate):
 
     name: ClassVar[str] = "gp"
     uses_graph: ClassVar[bool] = True
+    has_posterior: ClassVar[bool] = True
 
     rows: int = 500
     top: float = 0.5
@@ -179,7 +180,7 @@ class Process:
         numbers = torch.from_numpy(np.exp(logs)).to(z)
         self.scales, self.variance, self.noise = numbers[:-2], numbers[-2], numbers[-1]
         self.kernel = kernel
-        self.rows = len(y)
+        self.z, self.y, self.rows = z, y, len(y)
         self.mean = y.mean()
         self._z = z / self.scales
         self._bare = self.variance * kernel(self._z, self._z)  # (N, N)

@@ -3,6 +3,7 @@
 The promises are those of `ddobench.check`, by which authors of plug-ins examine their own.
 """
 
+import json
 from functools import cache
 from typing import Any
 
@@ -15,6 +16,7 @@ from ddobench.check.subject import Subject
 from ddobench.check.tasks import SEEDS, TASK_PROMISES
 from ddobench.contracts import Dataset, Space
 from ddobench.runner.build import build_task
+from ddobench.report.data.diagnostics import keep_usable
 from ddobench.runner.execute import run_seeds
 from tests.support import rounding
 from tests.support.catalogue import (
@@ -67,6 +69,13 @@ def test_a_task_keeps_its_promises(task: str, promise: Promise) -> None:
 @each_pair
 def test_a_method_keeps_its_promises(task: str, method: str, promise: Promise) -> None:
     assert promise.look(subject(task, method)) is None
+
+
+@pytest.mark.parametrize(("task", "method"), [pair for pair in EXAMINED if pair[0] == "chain"])
+def test_what_a_method_of_ours_tells_can_be_used_by_a_report(task: str, method: str) -> None:
+    for record in subject(task, method).records:
+        _, odd = keep_usable(json.loads(json.dumps(record.diagnostics)))
+        assert odd == []
 
 
 @pytest.mark.parametrize(("task", "method"), REFUSED)

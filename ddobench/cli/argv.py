@@ -1,14 +1,15 @@
 """Rewrites the command line a user types into one that Hydra accepts.
 
 Hydra's argument parser wants all overrides on one side of `-m` and takes `0-49` for a word. So
-options go last, seeds become one quoted word that our sweeper and job expand, and the name of a
-folder is quoted too, whatever is in it.
+options go last, seeds become one quoted word that our sweeper and job expand, the name of a
+folder is quoted too, whatever is in it, and settings of what a sweep exchanges wait for its points.
 """
 
 import re
 from collections.abc import Sequence
 
 from ddobench.errors import UsageError
+from ddobench.registry import PARTS
 from ddobench.seeds import format_seeds, parse_seeds
 
 MULTIRUN = ("-m", "--multirun")
@@ -83,7 +84,10 @@ def normalise(arguments: Sequence[str]) -> list[str]:
     if any(name in options for name in SHOW_CONFIG):
         options = {name: value for name, value in options.items() if name not in MULTIRUN}
     _check(options)
-    return [*map(spell, overrides), *_join(options)]
+    spelled = [*map(spell, overrides)]
+    if any(name in options for name in MULTIRUN):
+        spelled = _defer(spelled)
+    return [*spelled, *_join(options)]
 
 
 def _check(options: dict[str, str | None]) -> None:
@@ -133,6 +137,44 @@ def _quote_folder(folder: str) -> str:
     if quoted or folder.strip().lower() in ("", "null"):
         return folder
     return QuotedString(text=folder, quote=Quote.single).with_quotes()
+
+
+def _defer(overrides: Sequence[str]) -> list[str]:
+    """Let the settings of what a sweep exchanges be settings of its points, as one value of many.
+
+    Hydra composes once without what is swept, and there the usual choice may lack such a key:
+    `method=ddom,mins method.training.steps=3`. A method also chooses its parts.
+    """
+    keys = [_key_of(override) for override in overrides]
+    dotted = {key.split(".")[0] for key in keys if "." in key}
+    groups = dotted | ({"method"} if dotted & {*PARTS} else set())
+    candidates = [o for o, key in zip(overrides, keys, strict=True) if key in groups]
+    swept = {_key_of(override) for override in candidates if _sweeps(override)}
+    swept |= {*PARTS} if "method" in swept else set()
+    return [
+        _as_choice(override) if "." in key and key.split(".")[0] in swept else override
+        for override, key in zip(overrides, keys, strict=True)
+    ]
+
+
+def _key_of(override: str) -> str:
+    return override.partition("=")[0].strip().lstrip("+")
+
+
+def _as_choice(override: str) -> str:
+    key, _, value = override.partition("=")
+    return override if _sweeps(override) else f"{key}=choice({value})"
+
+
+def _sweeps(override: str) -> bool:
+    """Tell whether an override names several values; what cannot be read is left to Hydra."""
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.errors import HydraException
+
+    try:
+        return OverridesParser.create().parse_override(override).is_sweep_override()
+    except HydraException:
+        return True
 
 
 def quote_seeds(override: str) -> str:

@@ -84,6 +84,8 @@ class Pipeline(Method):
             return refusal
         if self.search.leaps and not self.surrogate.leaps:
             return "search=hop needs a model that knows where to leap; use surrogate=units"
+        if self.search.reads_posterior and not self.surrogate.has_posterior:
+            return "search=qlogei needs the posterior of a Gaussian process; use surrogate=gp"
         asked, known = self.privileges(data.space), relaxed.privileged
         if "hidden" in asked and known.hidden is None:
             return "latent=oracle needs hidden coordinates, and this task has none"

@@ -40,6 +40,7 @@ class Search(ABC):
     name: ClassVar[str] = ""  # in digests; every class declares its own
     version: ClassVar[int] = 1  # bump when the numbers of an unchanged config change
     leaps: ClassVar[bool] = False  # whether it needs a model that knows where to leap
+    reads_posterior: ClassVar[bool] = False  # whether it needs the posterior of a Gaussian process
 
     def begin(self, starts: Tensor, data: Dataset) -> Tensor:  # noqa: ARG002
         """Return the visible designs to search from, (S, at most K, d).

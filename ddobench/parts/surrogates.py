@@ -110,6 +110,7 @@ class Surrogate(ABC):
     version: ClassVar[int] = 1  # bump when the numbers of an unchanged config change
     uses_graph: ClassVar[bool] = False
     leaps: ClassVar[bool] = False  # whether its models know where to leap
+    has_posterior: ClassVar[bool] = False  # whether its models are Gaussian processes
 
     def declines(self, codes: int) -> str | None:  # noqa: ARG002 - a default for all surrogates
         """Return why designs of so many codes cannot be learned from, or None if they can."""

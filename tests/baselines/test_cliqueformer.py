@@ -59,9 +59,9 @@ def test_the_shape_of_its_cliques_is_told_only_if_asked_for() -> None:
     assert told.privileges(Space(5)) == {"graph"}
     assert told.declines(known) is None
     told.fit(known, RNG)
-    assert told.diagnostics()[0]["cliques"] == [2, 3, 1]
+    assert told.diagnostics()[0]["clique_chain"] == {"count": 2, "size": 3, "overlap": 1}
     assert make().privileges(Space(5)) == frozenset()
-    assert fitted().diagnostics()[0]["cliques"] == [2, 4, 1]
+    assert fitted().diagnostics()[0]["clique_chain"] == {"count": 2, "size": 4, "overlap": 1}
     reason = told.declines(table())
     assert reason is not None
     assert reason.startswith("told=true needs a known graph, and this task has none")

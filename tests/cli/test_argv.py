@@ -197,3 +197,26 @@ def test_any_words_are_rewritten_or_refused(words: list[str]) -> None:
     except UsageError:
         return
     assert len(ready) >= sum(not word.startswith("-") for word in words)
+
+
+@pytest.mark.parametrize(
+    ("typed", "spelled"),
+    [
+        ("method=ddom,mins method.training.steps=3", "method.training.steps=choice(3)"),
+        ("method=ga,coms +search.prior=[1,2]", "+search.prior=choice([1,2])"),
+        ("search=ascent,cautious search.rate=0.1", "search.rate=choice(0.1)"),
+        ("task=glob(*) task.noise=null", "task.noise=choice(null)"),
+        ("method=ddom method.training.steps=3", "method.training.steps=3"),
+        ("method=ddom,mins method.training.steps=3,4", "method.training.steps=3,4"),
+        ("method=ddom,mins task.noise=0.1", "task.noise=0.1"),
+        ("method=ddom,mins search.rate=(", "search.rate=("),
+    ],
+)
+def test_settings_of_what_a_sweep_exchanges_wait_for_its_points(typed: str, spelled: str) -> None:
+    exchanged, _ = typed.split()
+    assert normalise(["-m", *typed.split()]) == [exchanged, spelled, "-m"]
+
+
+def test_without_a_sweep_settings_are_left_as_they_are_typed() -> None:
+    typed = ["method=ddom,mins", "method.training.steps=3"]
+    assert normalise(typed) == typed

@@ -1,9 +1,11 @@
 """The published sweeps of FGM and its rivals, planned but not run: they hold what they promise."""
 
 import sys
+from itertools import product
 from pathlib import Path
 
 import pytest
+import yaml
 from hydra import compose, initialize_config_module
 
 from ddobench import registry
@@ -161,3 +163,19 @@ def test_rows_cross_four_dimensions_with_five_numbers_of_rows(plan: Plan) -> Non
         for d in (11, 21, 31, 41)
         for n in (500, 1000, 2000, 5000, 10000)
     }
+
+
+def test_the_cross_has_every_combination_of_its_levels_on_each_task() -> None:
+    file = Path(__file__).parents[2] / "conf" / "experiment" / "cross.yaml"
+    cases = yaml.safe_load(file.read_text())["hydra"]["sweeper"]["cases"]
+    met: dict[str, list[tuple[str, ...]]] = {}
+    for case in cases:
+        values = {name: str(value).split(",") for name, value in case.items()}
+        parts = [values.get(part, [""]) for part in ("latent", "surrogate", "search")]
+        for task in values["task"]:
+            met.setdefault(task, []).extend(product(*parts) if "surrogate" in case else [])
+    assert set(met) == {"chain", "mixture", "nk", "tfbind8"}
+    for task, combinations in met.items():
+        levels = [sorted(set(column)) for column in zip(*combinations, strict=True)]
+        assert sorted(combinations) == sorted(product(*levels)), task  # each of them, and once
+        assert [len(names) for names in levels][1:] == [4, 3]

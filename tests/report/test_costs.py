@@ -1,4 +1,4 @@
-"""Promises of the figure of costs."""
+"""Promises of the figure and the table of costs."""
 
 from dataclasses import replace
 
@@ -7,8 +7,10 @@ import pytest
 
 from ddobench.report.data.report_data import ReportData
 from ddobench.report.figures.costs import seconds_by_method
+from ddobench.report.tables.costs import cpu_markdown, cpu_table
+from ddobench.report.tables.formats import DASH
 from tests.support.drawn import only, overflow
-from tests.support.synthetic_runs import climb, curve_of, data_with, run_row
+from tests.support.synthetic_runs import climb, curve_of, data_with, evidence_of, run_row
 
 
 def timed(dimensions: tuple[int, ...] = (11, 21)) -> ReportData:
@@ -68,3 +70,30 @@ def test_runs_that_were_not_timed_or_take_no_steps_have_no_costs() -> None:
     assert list(seconds_by_method(data_with([untimed], [curve_of(untimed)]))) == []
     still = run_row(seconds_fit=1.0, seconds_propose=1.0)
     assert list(seconds_by_method(data_with([still], [curve_of(still, 0)]))) == []
+
+
+def test_cpu_seconds_are_tabled_by_method_and_size_the_cheapest_first() -> None:
+    rows = [
+        climb(method, d, seed, seconds_cpu=seconds + seed, label=method.upper())
+        for method, seconds in (("dear", 30.0), ("cheap", 0.01))
+        for d in (11, 21)
+        for seed in (0, 1)
+        if (method, d) != ("cheap", 21)
+    ]
+    rows += [climb("untimed", label="UNTIMED")]
+    stored = evidence_of(rows)
+    table = cpu_table(stored.runs, stored.styles)
+    assert table[["method", "d", "mean", "most"]].to_numpy().tolist() == [
+        ["cheap", 11, 0.51, 1.01],
+        ["dear", 11, 30.5, 31.0],
+        ["dear", 21, 30.5, 31.0],
+    ]
+    lines = [line for line in cpu_markdown(table).splitlines() if line.startswith("|")]
+    assert lines[0] == "| method | d = 11, n = 100 | d = 21, n = 100 |"
+    assert lines[2:] == [f"| CHEAP | 0.5 | {DASH} |", "| DEAR | 30 | 30 |"]
+    assert "UNTIMED" not in cpu_markdown(table)
+
+
+def test_seconds_too_few_to_be_repeated_are_not_spelled_out() -> None:
+    stored = evidence_of([climb(seconds_cpu=0.0123)])
+    assert "| &lt; 0.1 |" in cpu_markdown(cpu_table(stored.runs, stored.styles))

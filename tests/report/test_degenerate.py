@@ -30,7 +30,12 @@ from tests.support.synthetic_sweeps import configured, turned
 
 LEVELS = {"": 0.05, "graph.alpha=0.5": 0.5}
 SWEEPS = {"optimum_share_by_rows": optimum_share_by_rows, "shares_by_setting": shares_by_setting}
-NEED_MORE = {"performance_profiles", *SWEEPS}  # more runs than these tests have
+NEED_MORE = {
+    "performance_profiles",
+    "variance_by_part",
+    "losses_by_rule",
+    *SWEEPS,
+}  # more runs than these tests have
 NEED_TWO = {"regret_by_dimension", "optimum_share_by_dimension", "best_visible_and_optimum"}
 
 

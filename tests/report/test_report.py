@@ -42,10 +42,12 @@ def test_a_report_has_every_promised_file_and_nothing_half_written(plain: Writte
     names = {str(path.relative_to(report)) for path in plain.files}
     figures = ("figures/regret-quadratic-n100", "figures/landmarks-quadratic-n100",
                "figures/profiles-quadratic")  # fmt: skip
-    tables = ("scores", "controls", "pairs", "standings", "settings", "choices", "claims")
+    tables = ("scores", "controls", "pairs", "standings", "settings", "choices", "costs", "cross",
+              "rules", "claims")  # fmt: skip
     papers = ("scores-quadratic", "pairs-quadratic", "standings-1", "claims-paper", "claims-ours")
     assert names == {
         "index.html", "manifest.json", "tables/problems.csv", "tables/protocol.md",
+        "tables/cross_levels.csv",
         *(f"tables/{table}.{end}" for table in tables for end in ("csv", "md")),
         *(f"tables/{table}.tex" for table in papers),
         *(f"{figure}.{end}" for figure in figures for end in ("png", "pdf", "svg", "csv")),

@@ -17,10 +17,12 @@ from ddobench.report.data.magnitudes import drop_unusable_points, fail_unusable_
 from ddobench.report.tables.choices import choice_table, read_judgements
 from ddobench.report.tables.columns import CELL, SERIES
 from ddobench.report.tables.comparisons import comparison_table
+from ddobench.report.tables.crosses import Cross, find_crosses
 from ddobench.report.tables.knobs import knob_table
 from ddobench.report.tables.lineups import Lineup, find_lineups
 from ddobench.report.tables.pairs import pair_table
 from ddobench.report.tables.remarks import MethodRemarks, find_remarks
+from ddobench.report.tables.rules import find_contests, rule_table
 from ddobench.report.tables.scores import score_table
 from ddobench.report.tables.standings import standing_table
 from ddobench.report.tables.styles import Key, Style, assign_styles
@@ -98,6 +100,16 @@ class ReportData:
     def knobs(self) -> pd.DataFrame:
         """The methods against the settings of every knob of a task that was swept."""
         return knob_table(find_sweeps(self.runs, self.configs), self.styles)
+
+    @cached_property
+    def crosses(self) -> list[Cross]:
+        """The complete crosses of parts of a method."""
+        return find_crosses(self.runs)
+
+    @cached_property
+    def rules(self) -> pd.DataFrame:
+        """What rules that choose settings lose against the oracle's choice."""
+        return rule_table(find_contests(self.runs, self.configs), self.styles)
 
     @cached_property
     def judgements(self) -> pd.DataFrame:

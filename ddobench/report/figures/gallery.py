@@ -9,6 +9,7 @@ from ddobench.report.figures.codes import codes_beside_designs
 from ddobench.report.figures.confidence import scores_by_confidence
 from ddobench.report.figures.controls import variant_controls
 from ddobench.report.figures.costs import seconds_by_method
+from ddobench.report.figures.crosses import variance_by_part
 from ddobench.report.figures.discovered import discovered_graph
 from ddobench.report.figures.figure import Absence, Figure, FigureFunction
 from ddobench.report.figures.headlines import headline
@@ -20,6 +21,7 @@ from ddobench.report.figures.profiles import performance_profiles
 from ddobench.report.figures.rank_diagrams import mean_rank_diagrams
 from ddobench.report.figures.regret import regret_by_dimension, regret_by_rows
 from ddobench.report.figures.row_shares import optimum_share_by_rows
+from ddobench.report.figures.rules import losses_by_rule
 from ddobench.report.figures.shares import optimum_share_by_dimension
 from ddobench.report.figures.trajectories import (
     invalid_by_iteration,
@@ -51,6 +53,8 @@ FIGURES: tuple[FigureFunction, ...] = (
     regret_by_rows,
     performance_profiles,
     mean_rank_diagrams,
+    variance_by_part,
+    losses_by_rule,
 )
 
 

@@ -9,9 +9,12 @@ from ddobench.report.data.report_data import ReportData
 from ddobench.report.output.latex import latex_files
 from ddobench.report.tables.choices import choice_markdown
 from ddobench.report.tables.comparisons import comparison_markdown
+from ddobench.report.tables.costs import cpu_markdown, cpu_table
+from ddobench.report.tables.crosses import cross_markdown, level_table, share_table
 from ddobench.report.tables.formats import score_markdown, to_csv
 from ddobench.report.tables.knobs import knob_markdown
 from ddobench.report.tables.pairs import pair_markdown
+from ddobench.report.tables.rules import rule_markdown
 from ddobench.report.tables.standings import standing_markdown
 from ddobench.report.tables.styles import explain_signs
 from ddobench.scores import meanings
@@ -23,6 +26,7 @@ def table_files(
     """Return the text of every table by the name of its file."""
     scores, controls = stored.scores, stored.comparisons
     pairs, standings = stored.pairs, stored.standings
+    costs = cpu_table(stored.runs, stored.styles)
     frames = {
         "scores": scores,
         "controls": controls,
@@ -30,6 +34,10 @@ def table_files(
         "standings": standings,
         "settings": stored.knobs,
         "choices": stored.choices,
+        "costs": costs,
+        "rules": stored.rules,
+        "cross": share_table(stored.crosses),
+        "cross_levels": level_table(stored.crosses),
         "claims": verdict_table(verdicts),
         "problems": problems,
     }
@@ -41,6 +49,9 @@ def table_files(
         "standings": standing_markdown(standings),
         "settings": knob_markdown(stored.knobs, explain_signs(stored.styles.values())),
         "choices": choice_markdown(stored.choices),
+        "costs": cpu_markdown(costs),
+        "rules": rule_markdown(stored.rules),
+        "cross": cross_markdown(stored.crosses),
         "claims": verdict_markdown(verdicts),
     }
     papers = latex_files(stored, verdicts)

@@ -20,11 +20,13 @@ CHOOSER = [*CELL, *SERIES]  # the columns that tell tables of choices apart
 HEADER = ["candidate", "chosen", "rank correlation", "error", "judged", "why not judged"]
 WORDS = [0, 5]  # the columns under HEADER that hold words
 EXPLANATION = (
-    "For each seed the candidates were fitted to the rows below a percentile of the visible values "
-    "and judged on the best rows, which they had not seen: by the correlation of ranks, predicted "
-    "and visible, which decides, and by the squared error as a share of the variance of all "
-    "visible values. Numbers are means over the seeds where a candidate was judged. What is chosen "
-    "without having been judged stands in where no candidate is better than chance."
+    "For each seed the candidates were fitted to some of the visible rows and judged on others, "
+    "which they had not seen: the best rows above a percentile of the visible values, or as many "
+    "at random where the rule is heldout_error. They are judged by the correlation of ranks, "
+    "predicted and visible, which decides unless select= names another rule, and by the squared "
+    "error as a share of the variance of all visible values. Numbers are means over the seeds "
+    "where a candidate was judged. What is chosen without having been judged stands in where no "
+    "candidate is better than chance."
 )
 _JUDGED = ["candidate", "rank", "error", "reason", "chosen"]
 _COLUMNS = [*CHOOSER, "label", "candidate", "chosen", "seeds", "judged", "rank", "error", "reason"]

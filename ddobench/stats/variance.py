@@ -1,0 +1,42 @@
+"""Analysis of variance of a complete cross: how much of the spread each factor explains.
+
+Every combination of levels has one value for each seed. The sum of squares around the grand mean
+then falls apart into one part for each factor and each set of factors that interact, for the seeds,
+which are blocks, and for what is left: how seeds differ in what the factors do.
+"""
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What a set of axes of the cross explains together beyond its subsets."""
+
+    axes: tuple[int, ...]
+    squares: float  # sum of squares
+    freedom: int  # degrees of freedom
+
+
+def decompose(values: ArrayLike) -> list[Effect]:
+    """Return the effect of every non-empty set of axes, single axes first; squares add up."""
+    cross = np.asarray(values, dtype=np.float64)
+    if not cross.ndim or not cross.size or not np.isfinite(cross).all():
+        raise ValueError("a cross must have a finite value in every cell, and at least one cell")
+    axes = range(cross.ndim)
+    sets = [chosen for size in axes for chosen in combinations(axes, size + 1)]
+    return [_effect(cross, chosen) for chosen in sets]
+
+
+def _effect(cross: NDArray[np.float64], chosen: tuple[int, ...]) -> Effect:
+    """Average over all other axes, then take from every chosen axis its mean."""
+    others = tuple(axis for axis in range(cross.ndim) if axis not in chosen)
+    part = cross.mean(axis=others, keepdims=True)
+    for axis in chosen:
+        part = part - part.mean(axis=axis, keepdims=True)
+    repeats = cross.size // part.size
+    freedom = int(np.prod([cross.shape[axis] - 1 for axis in chosen]))
+    return Effect(chosen, repeats * float(np.square(part).sum()), freedom)
