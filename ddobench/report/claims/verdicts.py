@@ -15,8 +15,8 @@ import pandas as pd
 from ddobench.report.claims.claims import Claim
 from ddobench.report.claims.questions import Answer, Question, answer
 from ddobench.report.tables.differences import format_digits
-from ddobench.report.tables.formats import markdown_table
-from ddobench.stats.samples import FEW, Interval, fair_interval
+from ddobench.report.tables.formats import INTERVAL_RULE, markdown_table
+from ddobench.stats.samples import Interval, mean_interval
 
 Word = Literal["holds", "fails", "undecided"]
 SIGNS: dict[Word, str] = {"holds": "\u2713", "fails": "\u2717", "undecided": "?"}
@@ -34,7 +34,7 @@ HEADER = ["verdict", "claim", "said in", "numbers", "reproduce"]
 NOTE = (
     "A claim holds where the whole 95\u00a0% interval is where the claim puts it, fails where the "
     f"whole interval is elsewhere, and is undecided otherwise or with fewer than {FEWEST} seeds. "
-    f"The interval is Student's t below {FEW} seeds, else the BCa bootstrap. Verdicts are not "
+    f"The interval is {INTERVAL_RULE}. Verdicts are not "
     "adjusted for their number. Claims are the paper's unless marked as ours."
 )
 
@@ -77,7 +77,7 @@ def _find(question: Question, found: Answer) -> Finding:
     nothing = Interval(np.nan, np.nan, "none")
     if not len(values):
         return Finding(found, np.nan, nothing, "undecided", found.reason)
-    interval, mean = fair_interval(values), float(values.mean())
+    interval, mean = mean_interval(values), float(values.mean())
     if len(values) < FEWEST:
         few = f"fewer than {FEWEST} seeds at {found.where}"
         return Finding(found, mean, interval, "undecided", few)

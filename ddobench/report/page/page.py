@@ -14,7 +14,6 @@ from ddobench.report.data.files import file_stem
 from ddobench.report.data.origins import Origins
 from ddobench.report.data.portraits import choose_portraits
 from ddobench.report.data.report_data import ReportData
-from ddobench.report.data.samples import FEW
 from ddobench.report.figures.figure import FORMATS, Absence, Figure
 from ddobench.report.page.markup import embed_svg, format_sort_value, name_script, set_formula
 from ddobench.report.page.sections import (
@@ -40,12 +39,10 @@ from ddobench.scores import (
     leaderboard_scores,
     tabled_scores,
 )
+from ddobench.stats.samples import FEW
 
 FIRST_SWEEP = "python -m ddobench -m 'method=glob(*)' task=quadratic d=10,20,40 seed=0-9"
-INTERVAL_NOTE = (
-    "Mean over seeds [95\u00a0% bootstrap interval: BCa, 9999 resamples, fixed seed]; "
-    "the CSV also has Student's t interval."
-)
+INTERVAL_NOTE = f"Mean over seeds [95\u00a0% interval: {tables.INTERVAL_RULE}]."
 
 
 @dataclass(frozen=True)

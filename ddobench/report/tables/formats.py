@@ -9,9 +9,11 @@ import pandas as pd
 from ddobench.report.tables.columns import CELL, SERIES, STUDY
 from ddobench.report.tables.scores import known_scores
 from ddobench.scores import Part, Score, Sheet, Tabled, tabled_scores
+from ddobench.stats.samples import FEW
 
 MINUS = "\u2212"
 DASH = "\u2013"
+INTERVAL_RULE = f"Student's t below {FEW} seeds, the BCa bootstrap from {FEW} on"
 _EXACT = 1e-9  # what is smaller in absolute value is printed as 0
 _MANY = 40  # entries of a list before it is cut short
 _FORMULA = ("=", "+", "-", "@", "\t", "\n")  # how a cell begins that is computed

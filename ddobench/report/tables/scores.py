@@ -11,11 +11,11 @@ from ddobench.report.tables.columns import CELL, SERIES, STUDY
 from ddobench.report.tables.styles import Key, Style
 from ddobench.scores import Score, Tabled, leaderboard_scores, tabled_scores, unstored_curves
 from ddobench.stats.resampling import iqm_interval
-from ddobench.stats.samples import Sample, interquartile_mean, mean_intervals, t_interval
+from ddobench.stats.samples import Sample, interquartile_mean, mean_intervals
 
 _COUNTS = ["seeds", "ok", "declined", "failed", "missing", "unscored"]
 _ESTIMATE = ("mean", "low", "high", "interval")
-_DETAIL = (*_ESTIMATE, "t_low", "t_high", "iqm", "iqm_low", "iqm_high", "median")
+_DETAIL = (*_ESTIMATE, "iqm", "iqm_low", "iqm_high", "median")
 
 
 def score_columns() -> list[str]:
@@ -118,10 +118,8 @@ def _with_unstored(runs: pd.DataFrame, curves: pd.DataFrame | None) -> pd.DataFr
 
 
 def _describe(values: Sample) -> dict[str, float]:
-    student, middle = t_interval(values), iqm_interval([values])
+    middle = iqm_interval([values])
     return {
-        "t_low": student.low,
-        "t_high": student.high,
         "iqm": interquartile_mean(values),
         "iqm_low": middle.low,
         "iqm_high": middle.high,
