@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 DEMO := results/demo
-PUBLISHED := regret signs peak known_graph chains_small controls confidence supplement mixture forms noise rows discovery
+PUBLISHED := regret signs peak known_graph chains chains_small controls confidence supplement mixture later_code_map \
+	forms noise rows discovery binding landscapes fresh
 
 .PHONY: help setup demo test numerics quick coverage lint smoke paper bench clean
 

@@ -96,8 +96,8 @@ def explain_comparison(table: pd.DataFrame) -> str:
     compared = int(table.groupby([*CELL, "score"])["p"].count().max())
     text = (
         "Differences are to the first variant of the same method, paired by seed, with 95\u00a0% "
-        f"intervals ({INTERVAL_RULE}); p is Wilcoxon's signed-rank test, adjusted after Holm for the "
-        f"{compared} comparisons of a score. Invalid shares differ by percentage points."
+        f"intervals ({INTERVAL_RULE}); p is Wilcoxon's signed-rank test, adjusted after Holm for "
+        f"the {compared} comparisons of a score. Invalid shares differ by percentage points."
     )
     if few := explain_few_pairs(int(pairs.max()) if len(pairs) else 0, compared):
         text += f"{few}."

@@ -132,8 +132,8 @@ def explain_knobs(sweep: pd.DataFrame, notes: Sequence[str] = ()) -> str:
     text = (
         f"Nothing about the task differs but {sweep['knob'].iloc[0]}. Means over seeds of what the "
         "designs that a method itself ranks first are worth, with 95\u00a0% intervals "
-        f"({INTERVAL_RULE}): 0 is the mean of the visible values, 100\u00a0% the optimum. Methods come by their "
-        "mean over the settings, each relative to the best there."
+        f"({INTERVAL_RULE}): 0 is the mean of the visible values, 100\u00a0% the optimum. Methods "
+        "come by their mean over the settings, each relative to the best there."
     )
     if "value" in set(sweep["measure"]):
         text += " Where no exact optimum is known, values are in sd of the visible ones."

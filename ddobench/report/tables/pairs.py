@@ -108,9 +108,10 @@ def explain_pairs(table: pd.DataFrame) -> str:
     lost = int(table.loc[table["score"] == SCORE, "lost"].sum())
     text = (
         "Mean difference, first minus second, over the seeds both have, with its 95\u00a0% "
-        f"interval ({INTERVAL_RULE}); p is Wilcoxon's signed-rank test, adjusted after Holm for the "
-        "comparisons of a cell; P(better) is the share of seeds where the first does better, with "
-        "fewer invalid designs for instance, ties half. Invalid shares differ by percentage points."
+        f"interval ({INTERVAL_RULE}); p is Wilcoxon's signed-rank test, adjusted after Holm for "
+        "the comparisons of a cell; P(better) is the share of seeds where the first does better, "
+        "with fewer invalid designs for instance, ties half. Invalid shares differ by percentage "
+        "points."
         f"{explain_few_pairs(most, compared)}"
     )
     text = text.removesuffix(".") + "."
