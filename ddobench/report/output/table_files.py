@@ -9,6 +9,7 @@ from ddobench.report.data.report_data import ReportData
 from ddobench.report.output.latex import latex_files
 from ddobench.report.tables.choices import choice_markdown
 from ddobench.report.tables.comparisons import comparison_markdown
+from ddobench.report.tables.costs import cost_markdown, cost_table
 from ddobench.report.tables.formats import score_markdown, to_csv
 from ddobench.report.tables.knobs import knob_markdown
 from ddobench.report.tables.pairs import pair_markdown
@@ -31,6 +32,7 @@ def table_files(
         "settings": stored.knobs,
         "choices": stored.choices,
         "claims": verdict_table(verdicts),
+        "costs": cost_table(stored.runs),
         "problems": problems,
     }
     texts = {
@@ -42,6 +44,7 @@ def table_files(
         "settings": knob_markdown(stored.knobs, explain_signs(stored.styles.values())),
         "choices": choice_markdown(stored.choices),
         "claims": verdict_markdown(verdicts),
+        "costs": cost_markdown(frames["costs"]),
     }
     papers = latex_files(stored, verdicts)
     return {

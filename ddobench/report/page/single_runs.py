@@ -64,7 +64,7 @@ def first_addresses(runs: pd.DataFrame) -> dict[tuple[Any, ...], str]:
     return dict(zip(places, map(address_of, first.to_dict("records")), strict=True))
 
 
-def pack(data: Mapping[str, Any]) -> str:
+def pack(data: Mapping[str, Any] | str) -> str:
     """Spell data as text that any page can hold; the same data always gives the same text."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return base64.b64encode(gzip.compress(text.encode(), 5, mtime=0)).decode()
