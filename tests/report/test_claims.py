@@ -225,7 +225,9 @@ def test_a_verdict_is_a_word_and_a_sign_beside_its_numbers() -> None:
     (line,) = format_verdicts([held])
     assert line[0] == "✓ holds"
     assert line[5] == "run it"
-    (part,) = claim_section([held])
+    (section,) = claim_section([held])
+    assert section["summary"] == "1 claims: 1 holds."
+    (part,) = section["claims"]
     assert (part["sign"], part["word"], part["seen"]) == ("✓", "holds", True)
     assert "✓ holds" in verdict_markdown([held])
     assert verdict_markdown([]) == "# Claims\n"

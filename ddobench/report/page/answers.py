@@ -40,10 +40,15 @@ def find_answers(stored: ReportData, verdicts: Sequence[Verdict]) -> Answers:
     tasks = [own for _, own in ranked.groupby("task", sort=True)]
     return Answers(
         best=_count_wins(tasks, stored),
-        by_task=tuple(_describe_task(own, stored) for own in tasks),
-        invalid=_describe_invalid(ranked, stored),
+        by_task=tuple(_unbroken(_describe_task(own, stored)) for own in tasks),
+        invalid=_unbroken(_describe_invalid(ranked, stored)),
         claims=_describe_claims(verdicts),
     )
+
+
+def _unbroken(text: str) -> str:
+    """Keep a number and its unit on one line."""
+    return text.replace(" %", "\u00a0%").replace(" = ", "\u00a0=\u00a0")
 
 
 def _count_wins(tasks: Sequence[pd.DataFrame], stored: ReportData) -> str:

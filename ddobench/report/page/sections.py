@@ -28,11 +28,19 @@ def claim_section(verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
         {
             "source": source,
             "title": TITLES[source],
-            "summary": f"Of {len(own)}: {spell_fates(count_fates(find_outcomes(own)))}.",
+            "summary": _summarise(own),
             "claims": _claim_items(own),
         }
         for source, own in by_source(verdicts).items()
     ]
+
+
+def _summarise(verdicts: Sequence[Verdict]) -> str:
+    """Count what became of the claims of one source."""
+    outcomes = find_outcomes(verdicts)
+    twice = len(verdicts) - len(outcomes)
+    put = f", {twice} of them put by an oracle's choice as well" if twice else ""
+    return f"{len(outcomes)} claims{put}: {spell_fates(count_fates(outcomes))}."
 
 
 def _claim_items(verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:

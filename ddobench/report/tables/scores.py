@@ -148,7 +148,9 @@ def leaderboard(scores: pd.DataFrame) -> pd.DataFrame:
         board["tied"] = board["rank"].duplicated(keep=False) & board["rank"].notna()
         order = board.assign(merit=-merit).sort_values(["told", "merit", "label"])
         boards.append(order.drop(columns="merit"))
-    return pd.concat(boards, ignore_index=True) if boards else scores.head(0)
+    if not boards:
+        return scores.head(0).assign(rank=np.nan, tied=False, told=False)
+    return pd.concat(boards, ignore_index=True)
 
 
 def lead_studies(board: pd.DataFrame) -> pd.DataFrame:
