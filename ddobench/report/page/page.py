@@ -151,7 +151,8 @@ def _methods(styles: Mapping[Key, Style]) -> list[tuple[str, str]]:
 def _without(board: pd.DataFrame, lead: pd.DataFrame) -> pd.DataFrame:
     """Return the studies of a leaderboard that do not lead."""
     led = set(lead[STUDY].itertuples(index=False, name=None))
-    return board[[key not in led for key in board[STUDY].itertuples(index=False, name=None)]]
+    studies = pd.Series([*board[STUDY].itertuples(index=False, name=None)], board.index, object)
+    return board[~studies.isin(led)]
 
 
 def _task_part(task: str, contents: Contents, aside: Sequence[Figure]) -> dict[str, Any]:
