@@ -68,7 +68,7 @@ def specification_of(*overrides: str) -> Specification:
 
 
 EXPERIMENTS = [entry.name for entry in registry.entries("experiment")]
-PUBLISHED = re.findall(r"\w+", re.search(r"PUBLISHED :=((?:.*\\\n)*.*)", MAKEFILE)[1])
+PUBLISHED = re.findall(r"\w+", re.findall(r"PUBLISHED :=((?:.*\\\n)*.*)", MAKEFILE)[0])
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS)

@@ -8,7 +8,7 @@ MOST = 10
 # Kinds of figures by how soon a reader wants them, as their names begin; others do not lead.
 KINDS = (
     *("headline", "share", "rows", "bump", "noise", "controls", "regret", "invalid", "units"),
-    *("confidence", "optimism", "ranks", "value"),
+    *("confidence", "ranks", "value"),
 )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -51,6 +52,7 @@ from ddobench.scores import (
 from ddobench.stats.samples import FEW
 
 _GAIN_HEADING = "Above doing nothing, sd"
+MOST_BYTES = 1_000_000  # of the figures in the page: it is to open quickly on a phone
 FIRST_SWEEP = "python -m ddobench -m 'method=glob(*)' task=quadratic d=10,20,40 seed=0-9"
 INTERVAL_NOTE = f"Mean over seeds [95\u00a0% interval: {tables.INTERVAL_RULE}]."
 
@@ -105,7 +107,10 @@ def render_page(contents: Contents) -> str:
         runs=runs,
         counts=runs["status"].value_counts().to_dict(),
         answers=find_answers(contents.stored, contents.verdicts),
-        leading=[_figure_part(item, contents, embedded=True) for item in leading],
+        leading=[
+            _figure_part(item, contents, embedded=embedded)
+            for item, embedded in zip(leading, _fit(leading, contents), strict=True)
+        ],
         tasks=[_task_part(str(task), contents, aside) for task in sorted(runs["task"].unique())],
         series=[replace(look, label=look.name) for look in _looks(styles)],
         claims=claim_section(contents.verdicts),
@@ -201,6 +206,12 @@ def _pair_values(cell: pd.DataFrame) -> list[list[tuple[str, Any]]]:
         values = rows[["mean", "difference", "p_holm"]].to_numpy(float).ravel().tolist()
         lines.append(list(zip(texts, [texts[0], *values, rows["pairs"].max()], strict=True)))
     return lines
+
+
+def _fit(leading: Sequence[Figure], contents: Contents) -> list[bool]:
+    """Say which of the leading figures the page has room for; it shows the files of the others."""
+    sizes = np.cumsum([len(contents.svgs[figure.name]) for figure in leading])
+    return [bool(size <= MOST_BYTES) for size in sizes]
 
 
 def _figure_part(figure: Figure, contents: Contents, *, embedded: bool = False) -> dict[str, Any]:
