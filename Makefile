@@ -3,9 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 DEMO := results/demo
-PUBLISHED := regret signs peak known_graph chains_small controls confidence supplement mixture forms noise rows discovery
+PUBLISHED := regret signs peak known_graph chains chains_small controls confidence supplement mixture later_code_map \
+	forms noise rows discovery binding landscapes fresh
 
-.PHONY: help setup demo test numerics quick coverage lint smoke paper bench clean
+.PHONY: help setup demo test numerics quick coverage lint smoke figures paper bench clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -66,9 +67,18 @@ smoke: setup ## every method on every task, twice: the second time there must be
 	$(SMOKE) | grep "nothing to run" & again=$$!; $(REPORT); told=$$?; \
 	  wait $$again && exit $$told
 
-paper: setup ## the published sweeps (resumable, some hours) and their report in results/paper
+RECORDS ?= results/paper/records
+REPORT ?= results/paper
+
+figures: setup ## every published table and figure again, from the published records: nothing is run
+	$(BIN)/python -m ddobench.report results_dir=$(RECORDS) report_dir=$(REPORT) 'formats=[svg]'
+
+paper: setup ## the published sweeps (resumable), their records and figures; says first what they cost
+	@echo "what the published runs cost, by the command that made them:"
+	@cat $(REPORT)/tables/costs.md || echo "not known yet; plan=true says what an experiment will cost"
 	for name in $(PUBLISHED); do $(BIN)/python -m ddobench -m experiment=$$name || exit 1; done
-	$(BIN)/python -m ddobench.report report_dir=results/paper
+	$(BIN)/python -m ddobench.compact results/runs --publish $(RECORDS)
+	$(MAKE) figures
 
 bench: setup ## every benchmark (some minutes); each prints its numbers beside its limits
 	@status=0; for file in benchmarks/*.py; do \

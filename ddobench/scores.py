@@ -391,7 +391,7 @@ REGRET_FINAL = Score(
     lines=("regret",),
     take=Shortfall(VALUE_MODEL.name),
     table=Tabled("regret", {"regret": "estimate", "regret IQM": "iqm"}, summary="whole"),
-    board={"Regret": "estimate", "IQM": "iqm", "Median": "median"},
+    board={"Regret": "estimate"},
     rank=1,
     page="Regret at the end",
     claims=True,
@@ -693,6 +693,15 @@ def predicted_names() -> list[str]:
     curves = [curve.name for curve in CURVES if curve.predicted]
     return curves + [score.name for score in SCORES if isinstance(score.take, Last)
                      and score.take.curve in curves]  # fmt: skip
+
+
+def oracle_names() -> list[str]:
+    """Name the scores that an oracle chooses the designs for, which no method could."""
+    return [
+        score.name
+        for score in SCORES
+        if isinstance(score.take, Last | Largest) and score.take.curve == VALUE_ORACLE.name
+    ]
 
 
 def unstored_curves() -> dict[str, str]:

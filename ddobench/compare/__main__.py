@@ -120,9 +120,6 @@ def _print_table(columns: Mapping[str, Sequence[str]]) -> None:
     from rich.text import Text
 
     console = Console(highlight=False)
-    width = sum(max(map(len, [name, *cells])) + 2 for name, cells in columns.items())
-    if width > console.width:
-        columns = {name: cells for name, cells in columns.items() if name != spelling.STUDENT}
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for name in columns:
         words = name in spelling.WORDS

@@ -13,7 +13,7 @@ from ddobench.stats.samples import paired_difference
 KEY = [*CELL, *SERIES, "seed"]  # not the digest: a new version of a method has another
 _COUNTS = ["pairs", "identical", "changed", "only_a", "only_b", "status_changes"]
 _NUMBERS = [
-    *("scored", "mean_a", "mean_b", "difference", "low", "high", "interval", "t_low", "t_high"),
+    *("scored", "mean_a", "mean_b", "difference", "low", "high", "interval"),
     *("largest_change",),
 ]
 COLUMNS = [*CELL, *SERIES, "score", *_COUNTS, *_NUMBERS, "digests_a", "digests_b"]
@@ -108,7 +108,5 @@ def _difference(runs: pd.DataFrame, score: str) -> dict[str, Any]:
         "low": found.interval.low,
         "high": found.interval.high,
         "interval": found.interval.kind,
-        "t_low": found.student.low,
-        "t_high": found.student.high,
         "largest_change": float((second - first).abs().max()),
     }

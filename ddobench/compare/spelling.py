@@ -21,9 +21,8 @@ from ddobench.report.tables.formats import (
 
 HEADER = [
     *("task", "method", "n", "d", "pairs", "identical", "mean A", "mean B", f"B {MINUS} A"),
-    *("95 % bootstrap", "95 % Student", "largest", "only A", "only B", "status"),
+    *("95 % interval", "largest", "only A", "only B", "status"),
 ]
-STUDENT = "95 % Student"
 WORDS = ("task", "method", "status")  # the columns that do not hold numbers
 _SILENT = {"only A": "0", "only B": "0", "status": ""}  # columns that may have nothing to say
 _MOST_LINES = 20
@@ -103,10 +102,7 @@ def format_rows(table: pd.DataFrame) -> list[list[str]]:
                     format_number(row["mean_b"]),
                 ),
                 *(format_change(row["difference"]), _format_interval(row["low"], row["high"])),
-                *(
-                    _format_interval(row["t_low"], row["t_high"]),
-                    format_change(row["largest_change"]),
-                ),
+                format_change(row["largest_change"]),
                 *(str(row["only_a"]), str(row["only_b"]), str(row["status_changes"])),
             ]
         )

@@ -39,6 +39,7 @@ def job(cfg: Any) -> None:
             remarks=plain["remarks"],
             method_remarks=plain["method_remarks"],
             claims=plain["claims"],
+            formats=plain["formats"],
         )
     print(written.message)
 

@@ -22,7 +22,7 @@ Sample = NDArray[np.float64]
 Kind = Literal["bca", "percentile", "t", "equal", "none"]
 
 RESAMPLES = 9999
-FEW = 10  # fewer values than this: Student's interval is the one to believe
+FEW = 10  # fewer values than this have Student's interval, more the bootstrap's
 _AT_ONCE = 64  # samples bootstrapped together
 
 
@@ -42,7 +42,6 @@ class Difference:
     pairs: int
     mean: float  # of first minus second
     interval: Interval
-    student: Interval  # of the same mean; the more honest of the two for few pairs
     p: float  # two-sided, not adjusted for other comparisons
     improvement: float  # the share of pairs where the first is larger, equal ones counted half
 
@@ -58,26 +57,40 @@ def check_sample(values: ArrayLike) -> Sample:
     return sample
 
 
-def mean_interval(
-    values: ArrayLike, *, confidence: float = 0.95, resamples: int = RESAMPLES, seed: int = 0
-) -> Interval:
-    """Return the bias-corrected and accelerated bootstrap interval of the mean.
-
-    Where the correction is undefined the percentile interval of the same resamples stands in, and
-    the kind says so. The same sample and seed always give the same interval.
-    """
-    (interval,) = mean_intervals([values], confidence=confidence, resamples=resamples, seed=seed)
+def mean_interval(values: ArrayLike, *, confidence: float = 0.95) -> Interval:
+    """Return the interval of the mean that is shown and judged by, everywhere."""
+    (interval,) = mean_intervals([values], confidence=confidence)
     return interval
 
 
-def mean_intervals(
+def mean_intervals(samples: Sequence[ArrayLike], *, confidence: float = 0.95) -> list[Interval]:
+    """Return the interval of each sample's mean: Student's below FEW values, else the bootstrap's.
+
+    The bootstrap of few values is too narrow, Student's of many ignores that they are skewed. This
+    is the one place that decides, so that a quantity has the same interval wherever it is shown.
+    """
+    checked = [check_sample(sample) for sample in samples]
+    many = [sample for sample in checked if sample.size >= FEW]
+    bootstrapped = iter(bootstrap_intervals(many, confidence=confidence))
+    return [
+        next(bootstrapped) if sample.size >= FEW else t_interval(sample, confidence=confidence)
+        for sample in checked
+    ]
+
+
+def bootstrap_intervals(
     samples: Sequence[ArrayLike],
     *,
     confidence: float = 0.95,
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> list[Interval]:
-    """Return the bootstrap interval of each sample's mean, those of one size computed together."""
+    """Return the bias-corrected and accelerated bootstrap interval of each sample's mean.
+
+    Where the correction is undefined the percentile interval of the same resamples stands in, and
+    the kind says so. The same sample and seed always give the same interval; samples of one size
+    are computed together.
+    """
     checked = [check_sample(sample) for sample in samples]
     found = [_trivial_interval(sample) for sample in checked]
     waiting: dict[int, list[int]] = {}
@@ -106,27 +119,20 @@ def t_interval(values: ArrayLike, *, confidence: float = 0.95) -> Interval:
     return Interval(float(sample.mean() - half), float(sample.mean() + half), "t")
 
 
-def fair_interval(values: ArrayLike, *, confidence: float = 0.95) -> Interval:
-    """Return the interval to judge by: Student's for few values, whose bootstrap is too narrow."""
-    sample = check_sample(values)
-    if sample.size < FEW:
-        return t_interval(sample, confidence=confidence)
-    return mean_interval(sample, confidence=confidence)
-
-
-def t_band(samples: ArrayLike, *, confidence: float = 0.95) -> tuple[Sample, Sample]:
-    """Return the bounds of Student's interval for each column of samples (S, T), NaN for one row.
+def mean_band(samples: ArrayLike, *, confidence: float = 0.95) -> tuple[Sample, Sample]:
+    """Return the bounds of the mean's interval for each column of samples (S, T), NaN for one row.
 
     A column with a missing value has NaN bounds: the caller decides where a band ends.
     """
     table = np.asarray(samples, dtype=np.float64)
     if table.ndim != 2 or table.shape[0] == 0:
         raise ValueError(f"samples must be a table with a row per seed, got shape {table.shape}")
-    mean = table.mean(axis=0)
-    if table.shape[0] == 1:
-        return np.full_like(mean, np.nan), np.full_like(mean, np.nan)
-    half = stats.t.ppf(0.5 + confidence / 2, table.shape[0] - 1) * stats.sem(table, axis=0)
-    return mean - half, mean + half
+    low, high = np.full(table.shape[1], np.nan), np.full(table.shape[1], np.nan)
+    whole = np.flatnonzero(np.isfinite(table).all(axis=0))
+    intervals = mean_intervals([*table[:, whole].T], confidence=confidence)
+    low[whole] = [interval.low for interval in intervals]
+    high[whole] = [interval.high for interval in intervals]
+    return low, high
 
 
 def interquartile_mean(values: ArrayLike) -> float:
@@ -136,45 +142,32 @@ def interquartile_mean(values: ArrayLike) -> float:
     return float(ordered[cut : ordered.size - cut].mean())
 
 
-def paired_difference(
-    a: ArrayLike,
-    b: ArrayLike,
-    *,
-    confidence: float = 0.95,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-) -> Difference:
+def paired_difference(a: ArrayLike, b: ArrayLike, *, confidence: float = 0.95) -> Difference:
     """Compare samples whose i-th values belong to the same seed.
 
     A seed draws the function as well as the data, so a pair shares much of its luck: the interval
     is that of the mean difference, and the test is Wilcoxon's signed-rank test on the differences.
     """
-    (difference,) = paired_differences(
-        [(a, b)], confidence=confidence, resamples=resamples, seed=seed
-    )
+    (difference,) = paired_differences([(a, b)], confidence=confidence)
     return difference
 
 
 def paired_differences(
-    pairs: Sequence[tuple[ArrayLike, ArrayLike]],
-    *,
-    confidence: float = 0.95,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
+    pairs: Sequence[tuple[ArrayLike, ArrayLike]], *, confidence: float = 0.95
 ) -> list[Difference]:
     """Compare many pairs of samples, each by itself, at less cost than one by one."""
     changes = [_change(check_sample(a), check_sample(b)) for a, b in pairs]
-    intervals = mean_intervals(changes, confidence=confidence, resamples=resamples, seed=seed)
     return [
         Difference(
             pairs=change.size,
             mean=float(change.mean()),
             interval=interval,
-            student=t_interval(change, confidence=confidence),
             p=signed_rank_p(change),
             improvement=float(np.mean((change > 0) + 0.5 * (change == 0))),
         )
-        for change, interval in zip(changes, intervals, strict=True)
+        for change, interval in zip(
+            changes, mean_intervals(changes, confidence=confidence), strict=True
+        )
     ]
 
 

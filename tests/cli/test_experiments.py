@@ -1,8 +1,10 @@
 """The published sweeps of FGM and its rivals, planned but not run: they hold what they promise."""
 
+import re
 import sys
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -14,6 +16,9 @@ from ddobench.cli import main as cli
 from ddobench.report.claims.claims import read_claims
 from ddobench.runner.spec import Specification, specify
 
+ROOT = Path(__file__).parents[2]
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+
 pytestmark = pytest.mark.slow  # many configurations
 
 CONTROLS = (
@@ -22,6 +27,9 @@ CONTROLS = (
     "latent=oracle graph=true", "latent=oracle", "latent=oracle graph=permuted",
     "latent=oracle graph=empty",
 )  # fmt: skip
+
+
+IDLE = ("naive", "random", "linear")  # what every published cell has, to measure others by
 
 
 @pytest.fixture
@@ -61,6 +69,7 @@ def specification_of(*overrides: str) -> Specification:
 
 
 EXPERIMENTS = [entry.name for entry in registry.entries("experiment")]
+PUBLISHED = re.findall(r"\w+", re.findall(r"PUBLISHED :=((?:.*\\\n)*.*)", MAKEFILE)[0])
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
@@ -86,49 +95,113 @@ def test_claims_on_the_known_graph_are_tested_on_the_runs_of_that_experiment() -
 
 def test_known_graph_sets_true_cliques_against_an_ordinary_network(plan: Plan) -> None:
     assert plan("known_graph") == [
-        f"{method} on rbf d={d} n=5000 {variant}search.steps=200: 10 of 10 seeds to run"
-        for method, variant in (("ga", ""), ("fgm", "latent=identity graph=true "))
+        f"{method} on rbf d={d} n=5000{variant}: 10 of 10 seeds to run"
+        for methods in (
+            {"naive": "", "random": "", "linear": " search.steps=200", "ga": " search.steps=200"},
+            {"fgm": " latent=identity graph=true search.steps=200"},
+        )
         for d in (21, 41)
+        for method, variant in methods.items()
     ]
 
 
 def test_controls_change_one_thing_at_a_time(plan: Plan) -> None:
     lines = plan("controls", "n=2000")
-    assert len(lines) == len(set(lines)) == 17
+    assert len(lines) == len(set(lines)) == 20
     for variant in CONTROLS:
         name = f"fgm on chain d=41 n=2000 {variant}".strip()
-        assert f"{name}: 5 of 5 seeds to run" in lines
+        assert f"{name}: 10 of 10 seeds to run" in lines
     for variant in ("", "search.prior=0.03", "search.prior=0.1"):
         name = f"vae_ga on chain d=41 n=2000 {variant}".strip()
-        assert f"{name}: 5 of 5 seeds to run" in lines
+        assert f"{name}: 10 of 10 seeds to run" in lines
+    for method in IDLE:
+        assert f"{method} on chain d=41 n=2000: 10 of 10 seeds to run" in lines
 
 
 def test_confidence_changes_nothing_but_the_level_of_the_test(plan: Plan) -> None:
     levels = ("0.5", "0.2", "0.1", "", "0.01", "0.001")  # 0.05 is the default
     variants = [f" graph.alpha={level}" if level else "" for level in levels]
-    assert plan("confidence") == [
-        f"fgm on chain d=21 n=2000{variant}: 5 of 5 seeds to run" for variant in variants
-    ]
+    series = [*(f"fgm on chain d=21 n=2000{variant}" for variant in variants),
+              *(f"{method} on chain d=21 n=2000" for method in IDLE)]  # fmt: skip
+    assert plan("confidence") == [f"{name}: 10 of 10 seeds to run" for name in series]
 
 
 def test_mixture_sets_the_main_methods_against_each_other_on_two_clusters(plan: Plan) -> None:
     assert plan("mixture") == [
-        f"{method} on mixture d={d} n=2000: 3 of 3 seeds to run"
-        for method in ("ga", "rwr", "coms", "vae_ga", "fgm")
+        f"{method} on mixture d={d} n=2000: 10 of 10 seeds to run"
+        for method in (*IDLE, "ga", "rwr", "coms", "vae_ga", "fgm")
         for d in (41, 61)
     ]
 
 
 def test_the_supplement_sets_fgm_against_coms_on_small_tasks(plan: Plan) -> None:
-    assert plan("supplement") == [
-        f"{method} on {task} n=5000: 5 of 5 seeds to run"
+    lines = plan("supplement")
+    assert lines[:10] == [
+        f"{method} on {task} n=5000: 10 of 10 seeds to run"
         for task in ("toy3d d=3", "chain d=7")
-        for method in ("coms", "fgm")
+        for method in (*IDLE, "coms", "fgm")
     ]
+    epochs, online = lines[10:]
+    assert epochs.startswith("coms on chain d=7 n=5000 surrogate.training.steps=1850: 10 of 10")
+    assert online.startswith("fgm on chain d=7 n=5000 graph=online ")
+
+
+@pytest.mark.parametrize(("experiment", "n", "epochs"), [("chains_small", 2000, 600),
+                                                         ("chains", 10000, 3700)])  # fmt: skip
+def test_the_main_figure_has_the_papers_methods_and_coms_at_its_references_epochs(
+    plan: Plan, experiment: str, n: int, epochs: int
+) -> None:
+    lines = plan(experiment)
+    for method in (*IDLE, "ga", "rwr", "coms", "vae_ga", "fgm"):
+        for d in (11, 21, 31, 41):
+            assert f"{method} on chain d={d} n={n}: 10 of 10 seeds to run" in lines
+    longer = f"coms on chain d=41 n={n} surrogate.training.steps={epochs}: 10 of 10 seeds to run"
+    assert longer in lines
+
+
+def test_the_later_codes_map_has_ten_more_observed_dimensions(plan: Plan) -> None:
+    lines = plan("later_code_map")
+    assert len(lines) == 20
+    assert all(" n=10000 map=gaussian: 10 of 10 seeds" in line for line in lines)
+    assert specification_of("experiment=later_code_map").config["task"]["d_obs"] is None
+
+
+def test_fresh_seeds_are_run_for_every_claim_that_is_tested_again(plan: Plan) -> None:
+    lines = plan("fresh")
+    again = [claim for claim in read_claims() if "experiment=fresh" in claim.command]
+    assert again
+    for claim in again:
+        asked = claim.question
+        assert str(asked.seeds) == "10-19"
+        for side in asked.sides:
+            for d in asked.d:
+                place = f"{side.method} on chain d={d} n={asked.n} {side.method_variant}".strip()
+                assert f"{place}: 10 of 10 seeds to run" in lines, claim.id
+
+
+@pytest.mark.parametrize("experiment", PUBLISHED)
+def test_every_published_cell_has_doing_nothing_in_it(experiment: str) -> None:
+    text = (ROOT / "conf" / "experiment" / f"{experiment}.yaml").read_text(encoding="utf-8")
+    sweeper = yaml.safe_load(text)["hydra"]["sweeper"]
+    cases = [sweeper["params"] | case for case in sweeper.get("cases", [{}])]
+    measured = [_cells(case) for case in cases if {*IDLE} <= {*_words(case["method"])}]
+    if experiment == "fresh":  # which repeats what was published
+        measured = [_cells(case) for case in cases]
+    for case in cases:
+        assert any(_cells(case).items() <= other.items() for other in measured), case
+
+
+def _cells(case: dict[str, Any]) -> dict[str, str]:
+    return {key: str(value) for key, value in case.items() if key in ("task", "d", "n")
+            or key.startswith("task.")}  # fmt: skip
+
+
+def _words(names: str) -> list[str]:
+    return names.split(",")
 
 
 def test_forms_turns_nothing_but_the_form_of_the_terms_and_of_the_units(plan: Plan) -> None:
-    methods = ("naive", "ga", "coms", "fgm", "vae_ga", "ensemble", "additive", "quadratic_ridge",
+    methods = (*IDLE, "ga", "coms", "fgm", "vae_ga", "ensemble", "additive", "quadratic_ridge",
                "units", "auto")  # fmt: skip
     bumps = ("", " bump=laplace", " bump=cauchy", " bump=network")  # gaussian is the default
     expected = {
@@ -140,26 +213,26 @@ def test_forms_turns_nothing_but_the_form_of_the_terms_and_of_the_units(plan: Pl
         ]
     }
     lines = plan("forms")
-    assert len(lines) == len(expected) == 44
+    assert len(lines) == len(expected) == 52
     assert set(lines) == expected
 
 
 def test_noise_turns_nothing_but_the_noise(plan: Plan) -> None:
     lines = plan("noise")
-    assert len(lines) == 24
+    assert len(lines) == 32
     assert set(lines) == {
         f"{method} on chain d=21 n=5000{noise}: 10 of 10 seeds to run"
-        for method in ("naive", "ensemble", "additive", "units", "auto", "fgm")
+        for method in (*IDLE, "ensemble", "additive", "units", "auto", "fgm")
         for noise in ("", " noise=0.1", " noise=0.3", " noise=1.0")
     }
 
 
 def test_rows_cross_four_dimensions_with_five_numbers_of_rows(plan: Plan) -> None:
     lines = plan("rows")
-    assert len(lines) == 100
+    assert len(lines) == 140
     assert set(lines) == {
-        f"{method} on chain d={d} n={n}: 5 of 5 seeds to run"
-        for method in ("naive", "additive", "ensemble", "units", "auto")
+        f"{method} on chain d={d} n={n}: 10 of 10 seeds to run"
+        for method in (*IDLE, "additive", "ensemble", "units", "auto")
         for d in (11, 21, 31, 41)
         for n in (500, 1000, 2000, 5000, 10000)
     }

@@ -1,6 +1,7 @@
 """Promises of the claims: what a file may say, and when a claim holds."""
 
 import re
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import yaml
 from ddobench.errors import UsageError
 from ddobench.report import write_report
 from ddobench.report.claims.claims import parse_claims, read_claims
+from ddobench.report.claims.outcomes import count_fates, find_outcomes, spell_fates
 from ddobench.report.claims.verdicts import (
     Verdict,
     format_numbers,
@@ -72,7 +74,7 @@ def test_the_reason_says_why_nothing_was_decided() -> None:
     assert "fewer than 3 seeds" in format_reason(verdict_on(match([1.0, 1.1])))
     absent = verdict_on(match([1.0] * 3), second={"method": "yours", "method_variant": "graph=x"})
     assert format_numbers(absent) == "no run of yours (graph=x) at d = 10"
-    assert absent.word == "undecided"
+    assert absent.word == "not run"
 
 
 def test_few_pairs_are_judged_by_students_interval_and_many_by_the_bootstrap() -> None:
@@ -146,7 +148,7 @@ def test_a_variant_is_found_whatever_the_order_of_its_words_and_never_in_place_o
     sides = {side: {"method": name, "method_variant": "a=1 b=[1, 2]"}
              for side, name in (("first", "mine"), ("second", "yours"))}  # fmt: skip
     assert verdict_on(rows, **sides).word == "holds"
-    assert verdict_on(rows).word == "undecided"
+    assert verdict_on(rows).word == "not run"
 
 
 @pytest.mark.parametrize(
@@ -165,6 +167,7 @@ def test_a_variant_is_found_whatever_the_order_of_its_words_and_never_in_place_o
         ({"first": {"name": "mine"}}, "first in the test of claim one must have method"),
         ({"first": 3}, "first in the test of claim one must be a mapping"),
         ({"minus": "optimum"}, "may have .* got 'minus'"),
+        ({"seeds": "ten"}, "seeds in the test of claim one must be seeds such as 10-19, got 'ten'"),
     ],
 )
 def test_a_mistake_in_a_test_is_told_in_one_sentence(change: dict[str, Any], message: str) -> None:
@@ -182,6 +185,11 @@ def test_a_mistake_in_a_test_is_told_in_one_sentence(change: dict[str, Any], mes
         ({"claims": [entry() | {"verdict": "holds"}]}, "claim one may have .* got 'verdict'"),
         ({"claims": [entry() | {"source": "rumour"}]}, "must be one of paper, ours, got 'rumour'"),
         ({"claims": [entry(), entry()]}, "an id of its own, got 'one' twice"),
+        ({"claims": [entry() | {"declared": "soon"}]}, "must be a day such as .* got 'soon'"),
+        ({"claims": [entry() | {"again": {"seeds": "10-19"}}]}, "got no declared"),
+        ({"claims": [entry() | {"again": 3}]}, "again of claim one must be a mapping"),
+        ({"claims": [entry() | {"explained_by": ["two"]}]}, "must be one of one, got 'two'"),
+        ({"claims": [entry() | {"explained_by": "one"}]}, "must be a list of ids, got 'one'"),
     ],
 )
 def test_a_mistake_in_a_claim_is_told_in_one_sentence(content: Any, message: str) -> None:
@@ -216,15 +224,93 @@ def test_a_verdict_is_a_word_and_a_sign_beside_its_numbers() -> None:
     held = verdict_on(match([1.0, 1.1, 0.9]))
     (line,) = format_verdicts([held])
     assert line[0] == "✓ holds"
-    assert line[2] == "ours"
-    assert line[4] == "run it"
-    (part,) = claim_section([held])
+    assert line[5] == "run it"
+    (section,) = claim_section([held])
+    assert section["summary"] == "1 claims: 1 holds."
+    (part,) = section["claims"]
     assert (part["sign"], part["word"], part["seen"]) == ("✓", "holds", True)
     assert "✓ holds" in verdict_markdown([held])
     assert verdict_markdown([]) == "# Claims\n"
     table = verdict_table([verdict_on(match([1.0, 1.1, 0.9]), d=[10, 20])])
-    assert table["here"].tolist() == ["holds", "undecided"]
+    assert table["verdict"].tolist() == ["undecided", "undecided"]
+    assert table["here"].tolist() == ["holds", "not run"]
     assert table["seeds"].tolist() == [3, 0]
+
+
+def test_a_test_looks_at_no_seeds_but_those_it_names() -> None:
+    rows = match([1.0, 1.1, 0.9, -1.0, -1.1, -0.9])
+    assert verdict_on(rows, seeds="0-2").word == "holds"
+    assert verdict_on(rows, seeds="3-5").word == "fails"
+    assert verdict_on(rows, seeds="6-9").word == "not run"
+
+
+def test_a_claim_written_with_its_runs_in_view_is_tested_again_on_seeds_of_its_own() -> None:
+    again = {"seeds": "3-5", "declared": date(2026, 1, 5), "command": "run more"}
+    claims = parse_claims({"claims": [entry() | {"again": again, "declared": date(2026, 1, 1)}]})
+    rows = match([1.0, 1.1, 0.9, -1.0, -1.1, -0.9], finished="2026-01-06T00:00:00+00:00")
+    first, second = judge(evidence_of(rows).runs, claims)
+    assert (first.word, first.order) == ("holds", "with its runs in view")
+    assert (second.word, second.order) == ("fails", "before its runs")
+    assert (second.claim.id, second.claim.command) == ("one-again", "run more")
+
+
+@pytest.mark.parametrize(
+    ("declared", "finished", "order"),
+    [
+        (date(2026, 1, 5), "2026-01-05T23:00:00+00:00", "after its runs"),  # a day is its end
+        (date(2026, 1, 5), "2026-01-06T00:00:00+00:00", "before its runs"),
+        (datetime(2026, 1, 5, 12, 0), "2026-01-05T12:30:00+00:00", "before its runs"),
+        (datetime(2026, 1, 5, 12, 0), "2026-01-05T12:30:00+02:00", "after its runs"),
+        (date(2026, 1, 5), "", "its runs have no date"),
+        (None, "2026-01-06T00:00:00+00:00", ""),
+    ],
+)
+def test_the_stamps_of_the_runs_say_whether_a_claim_came_first(
+    declared: date | None, finished: str, order: str
+) -> None:
+    rows = match([1.0, 1.1, 0.9], finished=finished)
+    claim = entry() | {"declared": declared}
+    (verdict,) = judge(evidence_of(rows).runs, parse_claims({"claims": [claim]}))
+    assert verdict.order == order
+    assert verdict_table([verdict])["order"].tolist() == [order]
+
+
+def test_one_older_run_is_enough_to_come_before_a_claim() -> None:
+    rows = match([1.0, 1.1, 0.9], finished="2026-01-06T00:00:00+00:00")
+    rows[0]["finished"] = "2025-12-31T00:00:00+00:00"
+    claim = entry() | {"declared": date(2026, 1, 5)}
+    (verdict,) = judge(evidence_of(rows).runs, parse_claims({"claims": [claim]}))
+    assert verdict.order == "after its runs"
+
+
+def test_the_claims_of_the_paper_and_ours_are_two_tables() -> None:
+    paper, ours = entry() | {"source": "paper"}, entry() | {"id": "two"}
+    text = verdict_markdown(judge(evidence_of([]).runs, parse_claims({"claims": [ours, paper]})))
+    assert text.index("## The paper's claims") < text.index("## Claims of ours")
+    assert "holds if it holds at each of them, fails if it fails at any" in text
+
+
+@pytest.mark.parametrize(
+    ("own", "oracles", "fate"),
+    [(1.0, -1.0, "holds"), (-1.0, 1.0, "oracle"), (-1.0, -1.0, "fails")],
+)
+def test_a_claim_put_by_the_methods_and_by_an_oracles_choice_counts_once(
+    own: float, oracles: float, fate: str
+) -> None:
+    rows = match([own, 1.1 * own, 0.9 * own])
+    for row in rows:
+        row["best_oracle"] = row["seed"] + oracles * (row["method"] == "mine")
+    twins = [entry(), entry(score="best_oracle") | {"id": "two"}]
+    verdicts = judge(evidence_of(rows).runs, parse_claims({"claims": twins}))
+    (outcome,) = find_outcomes(verdicts)
+    assert outcome.fate == fate
+    assert count_fates([outcome]) == {fate: 1}
+    alone = judge(evidence_of(rows).runs, parse_claims({"claims": twins[1:]}))
+    assert [found.verdict.claim.id for found in find_outcomes(alone)] == ["two"]
+
+
+def test_fates_are_counted_in_words() -> None:
+    assert spell_fates({"holds": 1, "fails": 2}) == "1 holds, 2 fail"
 
 
 def test_a_report_judges_the_claims_of_a_users_file_and_keeps_markup_text(
@@ -242,6 +328,6 @@ def test_a_report_judges_the_claims_of_a_users_file_and_keeps_markup_text(
     assert "1 claims about runs that are not here" in page.text
     assert "mine.yaml" in page.text  # in the command that writes the report again
     tables = tmp_path / "report" / "tables"
-    assert pd.read_csv(tables / "claims.csv")["verdict"].tolist() == ["holds", "undecided"]
+    assert pd.read_csv(tables / "claims.csv")["verdict"].tolist() == ["holds", "not run"]
     assert "<script" not in (tables / "claims.md").read_text(encoding="utf-8")
     assert r"\textless{}script" in (tables / "claims-ours.tex").read_text(encoding="utf-8")

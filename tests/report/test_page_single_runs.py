@@ -114,6 +114,15 @@ def test_too_many_runs_keep_the_first_seeds_of_all_and_name_the_rest() -> None:
     assert gather_single_runs(stored).left_out == []
 
 
+def test_runs_that_would_make_the_page_too_large_are_left_out_and_named() -> None:
+    stored = evidence_of(sweep(seeds=12))
+    whole = gather_single_runs(stored)
+    some = gather_single_runs(stored, room=len(whole.packed) - 1)
+    assert len(some.packed) < len(whole.packed)
+    assert 0 < some.shown < whole.shown
+    assert some.left_out
+
+
 @pytest.mark.slow
 def test_ten_thousand_runs_with_curves_stay_small_and_quick() -> None:
     rows = sweep(seeds=1250, methods=["a", "b", "fgm", "naive"], dimensions=[10, 20])
@@ -126,7 +135,7 @@ def test_ten_thousand_runs_with_curves_stay_small_and_quick() -> None:
     )  # fmt: skip
     stored = ReportData.of(pd.DataFrame(rows), curves=curves)
     start = time.process_time()
-    found = gather_single_runs(stored)
+    found = gather_single_runs(stored, room=10**8)
     assert time.process_time() - start < 8
     assert found.shown == 10_000
     assert len(found.packed) < 9_000_000

@@ -40,7 +40,7 @@ def test_every_pair_is_compared_on_the_seeds_both_have_the_better_method_first()
     found = pairs.loc[("best", "middle")]
     assert (found["pairs"], found["lost"]) == (4, 1)
     assert found["difference"] == pytest.approx(expected.mean)
-    assert found["difference_t_low"] == pytest.approx(expected.student.low)
+    assert found["difference_low"] == pytest.approx(expected.interval.low)
     assert pairs["lost"].tolist() == [1, 1, 0]
     assert pairs["p_holm"].tolist() == holm(pairs["p"]).tolist()
 
@@ -80,14 +80,14 @@ def test_only_the_plainest_variant_of_a_method_plays() -> None:
 
 
 def test_few_pairs_are_shown_with_students_interval_and_many_with_the_bootstraps() -> None:
-    for seeds, name in ((5, "difference_t"), (10, "difference")):
+    for seeds, kind in ((5, "t"), (10, "bca")):
         table = evidence_of(contest(seeds)).pairs
         line = format_pairs(table)[0]
         assert len(line) == len(header())
-        assert f"[{table[f'{name}_low'].iloc[0]:.2f}, " in line[4]
-    assert "BCa" in explain_pairs(table)
+        assert table["difference_interval"].iloc[0] == kind
+        assert f"[{table['difference_low'].iloc[0]:.2f}, " in line[4]
     text = explain_pairs(evidence_of(contest(5)).pairs)
-    assert "Student's t, as pairs are few" in text
+    assert "Student's t below 10 seeds, the BCa bootstrap from 10 on" in text
     assert "With 5 pairs no p falls below .06, and none below .19 once adjusted." in text
 
 

@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pandas as pd
@@ -83,8 +83,8 @@ def leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Note who is at work, and check after each test that no process is left."""
 
     class Watched(rendering._Studio):
-        def __init__(self, painters: int) -> None:
-            super().__init__(painters)
+        def __init__(self, painters: int, formats: Sequence[str]) -> None:
+            super().__init__(painters, formats)
             STUDIOS.append(self)
 
     monkeypatch.setattr(rendering, "_Studio", Watched)

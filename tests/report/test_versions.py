@@ -14,6 +14,7 @@ from ddobench.report.data.report_data import ReportData
 from ddobench.report.output import rendering
 from ddobench.store import runs as store_module
 from ddobench.store.records import Record
+from tests.support.pages import open_page
 from tests.support.processes import PATIENCE
 from tests.support.synthetic_stores import store_records
 
@@ -92,7 +93,7 @@ def test_nothing_but_failed_runs_has_a_report(tmp_path: Path) -> None:
         lost.append(Record({k: v for k, v in row.items() if not k.startswith(scores)}))
     written = write_report(store_records(tmp_path / "runs", lost), tmp_path / "report")
     assert "3 runs" in written.message
-    assert "ValueError: no" in written.page.read_text(encoding="utf-8")
+    assert "ValueError: no" in open_page(written.page).text
 
 
 def test_a_run_that_vanishes_after_it_was_read_stays_in_the_report(

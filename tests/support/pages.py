@@ -1,5 +1,8 @@
 """A written page as a browser would take it, and signs to look for in it."""
 
+import base64
+import gzip
+import json
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -18,8 +21,12 @@ class Page(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note a tag."""
+        """Note a tag, and what it would unpack if it were opened."""
         self.tags.append((tag, dict(attrs)))
+        if packed := dict(attrs).get("data-packed"):
+            inside = Page(json.loads(gzip.decompress(base64.b64decode(packed))))
+            self.tags += inside.tags
+            self.text += inside.text
 
     def handle_data(self, data: str) -> None:
         """Note a text."""

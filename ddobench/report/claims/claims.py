@@ -1,7 +1,8 @@
 """Claims that stored runs can support or contradict, read from a file and checked word by word."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,15 @@ import yaml
 from ddobench.errors import UsageError
 from ddobench.report.claims.questions import KINDS, Question, Side
 from ddobench.scores import LANDMARKS, claimable_names
+from ddobench.seeds import Seeds, parse_seeds
 
 PACKAGED = "claims.yaml"  # in ddobench.conf
 SOURCES = ("paper", "ours")
-_CLAIM = ("id", "text", "source", "where", "command", "test")
-_PLACE = ("kind", "task", "task_variant", "n", "d", "budget", "score")
+_CLAIM = (
+    *("id", "text", "source", "where", "declared", "command", "test", "again", "explained_by"),
+)
+_AGAIN = ("seeds", "declared", "command")
+_PLACE = ("kind", "task", "task_variant", "n", "d", "seeds", "budget", "score")
 _BOUNDS = ("above", "below", "between")
 _SIDES = {"level": ("of",), "difference": ("first", "second"), "growth": ("first", "second")}
 
@@ -30,6 +35,9 @@ class Claim:
     where: str
     command: str  # what to run for it
     question: Question
+    declared: datetime | None = None  # when it was written down
+    in_view: bool = False  # written with its runs in view: its verdict only describes them
+    explained_by: tuple[str, ...] = ()  # the ids of claims that say why it would not hold
 
 
 def read_claims(file: str | Path | None = None) -> list[Claim]:
@@ -56,28 +64,59 @@ def parse_claims(content: Any) -> list[Claim]:
     """Check what a file of claims holds and return the claims."""
     if not isinstance(content, Mapping) or not isinstance(content.get("claims"), list):
         raise UsageError("a file of claims must have a list under the key claims, got none")
-    claims = [_parse_claim(i, entry) for i, entry in enumerate(content["claims"], start=1)]
+    entries = enumerate(content["claims"], start=1)
+    claims = [claim for i, entry in entries for claim in _parse_claim(i, entry)]
     names = [claim.id for claim in claims]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise UsageError(f"every claim must have an id of its own, got {twice[0]!r} twice")
+    for claim in claims:
+        for name in claim.explained_by:
+            _check_choice(f"explained_by of claim {claim.id}", name, names)
     return claims
 
 
-def _parse_claim(place: int, entry: Any) -> Claim:
+def _parse_claim(place: int, entry: Any) -> list[Claim]:
+    """Return a claim, and behind it the same on other seeds if it is to be tested again."""
     named = entry.get("id", f"number {place}") if isinstance(entry, Mapping) else f"number {place}"
     about = f"claim {named}"
     _check_keys(about, entry, _CLAIM, needed=("id", "text", "test"))
     source = str(entry.get("source", "ours"))
     _check_choice(f"source of {about}", source, SOURCES)
-    return Claim(
+    explained_by = entry.get("explained_by", [])
+    if not isinstance(explained_by, list):
+        raise UsageError(f"explained_by of {about} must be a list of ids, got {explained_by!r}")
+    claim = Claim(
         id=str(entry["id"]),
         text=" ".join(str(entry["text"]).split()),
         source=source,
         where=str(entry.get("where", "")),
         command=str(entry.get("command", "")),
         question=_parse_test(f"test of {about}", entry["test"]),
+        declared=_parse_moment(f"declared of {about}", entry.get("declared")),
+        explained_by=tuple(map(str, explained_by)),
     )
+    return [claim] if "again" not in entry else _repeat(claim, entry["again"])
+
+
+def _repeat(claim: Claim, again: Any) -> list[Claim]:
+    """Return a claim that was written with its runs in view, and the test of it on fresh seeds.
+
+    The fresh seeds feed the second alone.
+    """
+    about = f"again of claim {claim.id}"
+    _check_keys(about, again, _AGAIN, needed=("seeds", "declared"))
+    fresh = _parse_seeds(f"seeds in {about}", again["seeds"])
+    second = replace(
+        claim,
+        id=f"{claim.id}-again",
+        text=f"{claim.text.removesuffix('.')}, on fresh seeds.",
+        where=f"{claim.id}, tested again on seeds {fresh}",
+        command=str(again.get("command", claim.command)),
+        question=replace(claim.question, seeds=fresh),
+        declared=_parse_moment(f"declared in {about}", again["declared"]),
+    )
+    return [replace(claim, in_view=True, question=replace(claim.question, but=fresh)), second]
 
 
 def _parse_test(about: str, test: Any) -> Question:
@@ -109,6 +148,28 @@ def _parse_test(about: str, test: Any) -> Question:
         low=low,
         high=high,
         inclusive=inclusive,
+        seeds=_parse_seeds(f"seeds in the {about}", test["seeds"]) if "seeds" in test else None,
+    )
+
+
+def _parse_seeds(name: str, seeds: Any) -> Seeds:
+    try:
+        return parse_seeds(seeds)
+    except UsageError:
+        raise UsageError(f"{name} must be seeds such as 10-19, got {seeds!r}") from None
+
+
+def _parse_moment(name: str, moment: Any) -> datetime | None:
+    """Read when a claim was declared; a day stands for its end."""
+    if moment is None:
+        return None
+    if isinstance(moment, datetime):
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    if isinstance(moment, date):
+        return datetime.combine(moment, time.max, UTC)
+    raise UsageError(
+        f"{name} must be a day such as 2026-11-17 or a moment such as 2026-11-17T06:28:23Z, "
+        f"got {moment!r}"
     )
 
 

@@ -12,6 +12,7 @@ import pandas as pd
 
 from ddobench.report.tables.formats import MINUS
 from ddobench.scores import find_score
+from ddobench.seeds import Seeds
 from ddobench.variants import split_variant
 
 
@@ -43,6 +44,8 @@ class Question:
     task_variant: str = ""
     budget: str = "full"
     minus: str = ""  # a landmark to subtract
+    seeds: Seeds | None = None  # the only ones to look at
+    but: Seeds | None = None  # those not to look at
 
     def expectation(self) -> str:
         """Spell what the mean is expected to be."""
@@ -67,6 +70,8 @@ class Answer:
     lost: int  # seeds that were tried by a side but have no number
     unit: str
     reason: str = ""
+    oldest: pd.Timestamp | None = None  # when the first of the runs was finished, if they say so
+    undated: bool = False  # whether some do not
 
 
 Kind = Callable[[pd.DataFrame, Question], list[Answer]]
@@ -95,7 +100,9 @@ def answer_growth(runs: pd.DataFrame, question: Question) -> list[Answer]:
     steps = np.asarray(question.d, dtype=float) - np.mean(question.d)
     slopes = (whole * steps).sum(axis=1) / float((steps**2).sum())
     lost = len(table) - len(whole) + max(answer.lost for answer in answers)
-    return [Answer(where, slopes, lost, unit)]
+    dated = [answer.oldest for answer in answers if answer.oldest is not None]
+    undated = any(answer.undated for answer in answers)
+    return [Answer(where, slopes, lost, unit, "", min(dated, default=None), undated)]
 
 
 KINDS: Mapping[str, tuple[Kind, int]] = {  # with how many sides each has at most
@@ -119,6 +126,7 @@ def _answer(runs: pd.DataFrame, question: Question, d: int) -> Answer:
         & (runs["budget"] == question.budget)
     ]
     cell = cell[_same_words(cell["task_variant"], question.task_variant)]
+    cell = cell[cell["seed"].map(lambda seed: _is_asked(question, seed)).astype(bool)]
     found = [_select(cell, side) for side in question.sides]
     absent = [str(side) for side, own in zip(question.sides, found, strict=True) if own.empty]
     unit = _unit(cell, question.score)
@@ -130,7 +138,18 @@ def _answer(runs: pd.DataFrame, question: Question, d: int) -> Answer:
     whole = table.dropna()
     values = whole.iloc[:, 0] - (whole.iloc[:, 1] if len(columns) > 1 else 0.0)
     reason = "" if len(values) else f"no seed has a score at {where}"
-    return Answer(where, values, len(table) - len(values), unit, reason)
+    counted = pd.concat([own[own["seed"].isin(values.index)] for own in found])
+    moments = pd.to_datetime(counted["finished"], utc=True, errors="coerce", format="ISO8601")
+    return Answer(
+        where, values, len(table) - len(values), unit, reason,
+        oldest=moments.min() if moments.notna().any() else None,
+        undated=bool(moments.isna().any()),
+    )  # fmt: skip
+
+
+def _is_asked(question: Question, seed: int) -> bool:
+    wanted = question.seeds is None or seed in question.seeds
+    return wanted and not (question.but is not None and seed in question.but)
 
 
 def _format(bound: float) -> str:

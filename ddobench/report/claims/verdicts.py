@@ -1,8 +1,8 @@
 """Whether a claim holds: its numbers, their 95 % interval, and a word.
 
-The interval decides. Student's stands for fewer than ten seeds, the BCa bootstrap for more. A claim
-about several places holds only if it holds at each of them, and fails if it fails at any. Verdicts
-are not adjusted for one another: of many claims without substance some will seem decided.
+The interval decides. A claim about several places holds only if it holds at each of them, and fails
+if it fails at any. Verdicts are not adjusted for one another: of many claims without substance some
+will seem decided.
 """
 
 from collections.abc import Sequence
@@ -12,14 +12,16 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from ddobench.report.claims.claims import Claim
+from ddobench.report.claims.claims import SOURCES, Claim
 from ddobench.report.claims.questions import Answer, Question, answer
 from ddobench.report.tables.differences import format_digits
-from ddobench.report.tables.formats import markdown_table
-from ddobench.stats.samples import FEW, Interval, fair_interval
+from ddobench.report.tables.formats import DASH, INTERVAL_RULE, markdown_table
+from ddobench.stats.samples import Interval, mean_interval
 
-Word = Literal["holds", "fails", "undecided"]
-SIGNS: dict[Word, str] = {"holds": "\u2713", "fails": "\u2717", "undecided": "?"}
+Word = Literal["holds", "fails", "undecided", "not run"]
+SIGNS: dict[Word, str] = {
+    "holds": "\u2713", "fails": "\u2717", "undecided": "?", "not run": DASH,
+}  # fmt: skip
 FEWEST = 3  # seeds before an interval decides anything
 _KINDS = {
     "t": "Student's t", "bca": "BCa bootstrap", "percentile": "percentile bootstrap",
@@ -28,14 +30,19 @@ _KINDS = {
 _NOUNS = {"level": "mean", "difference": "difference", "growth": "slope"}
 _COLUMNS = [
     *("id", "source", "verdict", "text", "where", "kind", "score", "expected", "place", "here"),
-    *("mean", "low", "high", "interval", "unit", "seeds", "lost", "reason", "command"),
+    *("mean", "low", "high", "interval", "unit", "seeds", "lost", "reason", "declared", "order"),
+    "command",
 ]
-HEADER = ["verdict", "claim", "said in", "numbers", "reproduce"]
+HEADER = ["verdict", "claim", "said in", "numbers", "declared", "reproduce"]
+TITLES = {"paper": "The paper's claims", "ours": "Claims of ours"}  # by source
 NOTE = (
     "A claim holds where the whole 95\u00a0% interval is where the claim puts it, fails where the "
     f"whole interval is elsewhere, and is undecided otherwise or with fewer than {FEWEST} seeds. "
-    f"The interval is Student's t below {FEW} seeds, else the BCa bootstrap. Verdicts are not "
-    "adjusted for their number. Claims are the paper's unless marked as ours."
+    f"The interval is {INTERVAL_RULE}. A claim about several d holds if it holds at each of them, "
+    "fails if it fails at any, and is undecided otherwise; a slope on d is one number for all of "
+    "them. Verdicts are not adjusted for their number. Each claim says when it was declared, and "
+    "whether its runs are older, by their stamps: then, and where it was written with its runs in "
+    "view, its verdict describes these runs and predicts nothing."
 )
 
 
@@ -58,6 +65,20 @@ class Verdict:
     findings: tuple[Finding, ...]
     word: Word
 
+    @property
+    def order(self) -> str:
+        """Which came first, the claim or its runs, in words; nothing where that is unknown."""
+        answers = [found.answer for found in self.findings if len(found.answer.numbers)]
+        declared = self.claim.declared
+        if declared is None or not answers:
+            return ""
+        if self.claim.in_view:
+            return "with its runs in view"
+        if any(answer.oldest is not None and answer.oldest < declared for answer in answers):
+            return "after its runs"
+        undated = any(answer.undated for answer in answers)
+        return "its runs have no date" if undated else "before its runs"
+
 
 def judge(runs: pd.DataFrame, claims: Sequence[Claim]) -> list[Verdict]:
     """Return the verdict on each claim."""
@@ -67,17 +88,22 @@ def judge(runs: pd.DataFrame, claims: Sequence[Claim]) -> list[Verdict]:
 def _judge(runs: pd.DataFrame, claim: Claim) -> Verdict:
     question = claim.question
     findings = tuple(_find(question, found) for found in answer(runs, question))
-    words = {finding.word for finding in findings}
-    word: Word = "fails" if "fails" in words else "undecided" if "undecided" in words else "holds"
-    return Verdict(claim, findings, word)
+    return Verdict(claim, findings, combine({finding.word for finding in findings}))
+
+
+def combine(words: set[Word]) -> Word:
+    """Return the word on a claim from the words on its places."""
+    if "fails" in words:
+        return "fails"
+    return words.pop() if len(words) == 1 else "undecided"
 
 
 def _find(question: Question, found: Answer) -> Finding:
     values = found.numbers.to_numpy(dtype=float)
     nothing = Interval(np.nan, np.nan, "none")
     if not len(values):
-        return Finding(found, np.nan, nothing, "undecided", found.reason)
-    interval, mean = fair_interval(values), float(values.mean())
+        return Finding(found, np.nan, nothing, "not run", found.reason)
+    interval, mean = mean_interval(values), float(values.mean())
     if len(values) < FEWEST:
         few = f"fewer than {FEWEST} seeds at {found.where}"
         return Finding(found, mean, interval, "undecided", few)
@@ -158,6 +184,8 @@ def verdict_table(verdicts: Sequence[Verdict]) -> pd.DataFrame:
             "seeds": len(finding.answer.numbers),
             "lost": finding.answer.lost,
             "reason": finding.reason,
+            "declared": format_day(verdict.claim),
+            "order": verdict.order,
             "command": verdict.claim.command,
         }
         for verdict in verdicts
@@ -166,20 +194,38 @@ def verdict_table(verdicts: Sequence[Verdict]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=_COLUMNS)
 
 
+def format_day(claim: Claim) -> str:
+    """Spell the day on which a claim was declared, nothing where nobody said."""
+    return claim.declared.date().isoformat() if claim.declared else ""
+
+
+def format_declared(verdict: Verdict) -> str:
+    """Say when a claim was declared, and whether before its runs."""
+    return ", ".join(filter(None, [format_day(verdict.claim), verdict.order]))
+
+
 def format_verdicts(verdicts: Sequence[Verdict]) -> list[list[str]]:
     """Spell the verdicts for people, one line each under HEADER."""
     lines = []
     for verdict in verdicts:
         claim, reason = verdict.claim, format_reason(verdict)
-        said = claim.where if claim.source == "paper" else " ".join(filter(None, ["ours,",
-               claim.where])).removesuffix(",")  # fmt: skip
         numbers = format_numbers(verdict) + (f"; {reason}" if reason else "")
         word = f"{SIGNS[verdict.word]} {verdict.word}"
-        lines.append([word, claim.text, said, numbers, claim.command])
+        declared = format_declared(verdict)
+        lines.append([word, claim.text, claim.where, numbers, declared, claim.command])
     return lines
 
 
+def by_source(verdicts: Sequence[Verdict]) -> dict[str, list[Verdict]]:
+    """Return the verdicts on the claims of each source that has any, the paper's first."""
+    found = {name: [v for v in verdicts if v.claim.source == name] for name in SOURCES}
+    return {name: own for name, own in found.items() if own}
+
+
 def verdict_markdown(verdicts: Sequence[Verdict]) -> str:
-    """Spell the verdicts as one table."""
-    table = markdown_table(HEADER, format_verdicts(verdicts), words=range(len(HEADER)))
-    return "\n".join(["# Claims\n", f"{NOTE}\n", table]) if verdicts else "# Claims\n"
+    """Spell the verdicts, a table for the claims of each source."""
+    parts = ["# Claims\n", *([f"{NOTE}\n"] if verdicts else [])]
+    for source, own in by_source(verdicts).items():
+        table = markdown_table(HEADER, format_verdicts(own), words=range(len(HEADER)))
+        parts += [f"## {TITLES[source]}\n", table]
+    return "\n".join(parts)

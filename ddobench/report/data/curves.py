@@ -13,7 +13,7 @@ import pandas as pd
 from ddobench.report.data.report_data import ReportData
 from ddobench.report.tables.columns import CELL, FAMILY, SERIES
 from ddobench.scores import VALUE_MODEL
-from ddobench.stats.samples import t_band
+from ddobench.stats.samples import mean_band
 
 MOST_SERIES = 8  # lines that one panel can hold before they are a tangle
 
@@ -46,7 +46,7 @@ def choose_series(family: pd.DataFrame) -> tuple[pd.DataFrame, int]:
 
 
 def average_curves(curves: pd.DataFrame, score: str) -> pd.DataFrame:
-    """Return mean and 95 % t interval of a score per series, d and iteration.
+    """Return mean and 95 % interval of a score per series, d and iteration.
 
     `seeds` are the finished runs of the series, `counted` those with a value at the iteration;
     the mean is NaN unless they are the same.
@@ -57,7 +57,7 @@ def average_curves(curves: pd.DataFrame, score: str) -> pd.DataFrame:
         table = runs.set_index(["seed", "iteration"])[score].unstack()  # noqa: PD010 - no averaging
         values = table.to_numpy(dtype=float)  # (S, T)
         counted = np.isfinite(values).sum(axis=0)
-        low, high = t_band(values)
+        low, high = mean_band(values)
         shared: dict[Any, Any] = dict(zip([*CELL, *SERIES], key, strict=True))
         columns: dict[Any, Any] = {
             "iteration": table.columns.to_numpy(dtype=int),

@@ -5,8 +5,8 @@ import pandas as pd
 from ddobench.report.data.report_data import ReportData
 from ddobench.report.tables.columns import CELL, SERIES
 from ddobench.report.tables.styles import explain_signs
+from ddobench.stats.samples import FEW
 
-FEW = 10  # fewer seeds than this are called few
 _LOST = ["declined", "failed", "missing", "unscored"]
 
 

@@ -3,7 +3,6 @@ r"""Tables for a paper: plain tabulars of booktabs, ready to \input, without cap
 from collections.abc import Iterable, Mapping, Sequence
 
 from ddobench.report.claims import verdicts
-from ddobench.report.claims.claims import SOURCES
 from ddobench.report.data.files import row_stem
 from ddobench.report.data.report_data import ReportData
 from ddobench.report.tables import choices, comparisons, knobs, pairs, standings
@@ -101,11 +100,7 @@ def latex_files(stored: ReportData, judged: Sequence[verdicts.Verdict]) -> dict[
             "choices", cell.iloc[0], "d", "n", method=choices.name_chooser(cell.iloc[0])
         )
         files[stem] = latex_table(choices.HEADER, lines, choices.WORDS)
-    for source in SOURCES:  # all together would be longer than a page
-        own = [verdict for verdict in judged if verdict.claim.source == source]
-        if own:
-            lines = [line[:-1] for line in verdicts.format_verdicts(own)]
-            files[f"claims-{source}"] = latex_table(
-                verdicts.HEADER[:-1], lines, range(4), _CLAIM_WIDTHS
-            )
+    for source, own in verdicts.by_source(judged).items():  # together longer than a page
+        lines = [line[:4] for line in verdicts.format_verdicts(own)]
+        files[f"claims-{source}"] = latex_table(verdicts.HEADER[:4], lines, range(4), _CLAIM_WIDTHS)
     return files

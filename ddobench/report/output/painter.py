@@ -1,7 +1,8 @@
 """A process that renders drawings for another: `python -m ddobench.report.output.painter`.
 
 It reads pickled drawings from its input and writes what became of each to its output: the bytes of
-the files by format, or None if the drawing cannot be rendered, and once at first that it is ready.
+the files by format, as its arguments name them, or None if the drawing cannot be rendered, and once
+at first that it is ready.
 Pickles pass only between a report and the processes it started itself; none is ever read from disk.
 """
 
@@ -9,7 +10,7 @@ import pickle
 import sys
 from typing import Any
 
-from ddobench.report.figures.figure import FORMATS, render_drawing
+from ddobench.report.figures.figure import render_drawing
 
 
 def main() -> None:
@@ -24,7 +25,7 @@ def main() -> None:
             return
         try:
             drawing = pickle.loads(data)
-            _answer(target, {ending: render_drawing(drawing, ending) for ending in FORMATS})
+            _answer(target, {ending: render_drawing(drawing, ending) for ending in sys.argv[1:]})
         except Exception:  # the process that asked meets the same error and tells it
             _answer(target, None)
 

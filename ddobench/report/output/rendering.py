@@ -15,7 +15,7 @@ import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from threading import Condition, Thread
 from typing import IO, cast
 
@@ -29,13 +29,15 @@ _GONE = (OSError, EOFError, ValueError, pickle.UnpicklingError)  # what a lost p
 
 
 def render_all(
-    items: Iterable[Figure | Absence], painters: int | None = None
+    items: Iterable[Figure | Absence],
+    painters: int | None = None,
+    formats: Sequence[str] = FORMATS,
 ) -> tuple[list[Figure | Absence], Rendered]:
     """Draw the items and render the figures among them, with up to so many further processes.
 
     What these do not deliver is rendered here: an error looks as if they did not exist.
     """
-    studio = _Studio(_spare_cores() if painters is None else painters)
+    studio = _Studio(_spare_cores() if painters is None else painters, formats)
     drawn: list[Figure | Absence] = []
     try:
         for item in items:
@@ -56,8 +58,9 @@ def render_all(
 class _Studio:
     """The figures to render, and who is at work on them."""
 
-    def __init__(self, painters: int) -> None:
+    def __init__(self, painters: int, formats: Sequence[str]) -> None:
         self.painters = painters
+        self.formats = formats
         self.figures: list[Figure] = []
         self.done: dict[int, Files] = {}  # by the place of a figure
         self.offered: dict[int, bytes] = {}  # pickled drawings for whoever is free
@@ -94,7 +97,7 @@ class _Studio:
                 else:
                     return self.done
             figure = self.figures[place]
-            self.done[place] = {ending: figure.render(ending) for ending in FORMATS}
+            self.done[place] = {ending: figure.render(ending) for ending in self.formats}
 
     def close(self) -> None:
         """Send the painters home."""
@@ -109,7 +112,7 @@ class _Studio:
 
     def _call_painter(self) -> None:
         process = subprocess.Popen(
-            [sys.executable, "-m", "ddobench.report.output.painter"],
+            [sys.executable, "-m", "ddobench.report.output.painter", *self.formats],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},

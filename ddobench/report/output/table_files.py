@@ -8,6 +8,7 @@ from ddobench.report.claims.verdicts import Verdict, verdict_markdown, verdict_t
 from ddobench.report.data.report_data import ReportData
 from ddobench.report.output.latex import latex_files
 from ddobench.report.tables.choices import choice_markdown
+from ddobench.report.tables.command_costs import cost_markdown, cost_table
 from ddobench.report.tables.comparisons import comparison_markdown
 from ddobench.report.tables.costs import cpu_markdown, cpu_table
 from ddobench.report.tables.crosses import cross_markdown, level_table, share_table
@@ -39,6 +40,7 @@ def table_files(
         "cross": share_table(stored.crosses),
         "cross_levels": level_table(stored.crosses),
         "claims": verdict_table(verdicts),
+        "command_costs": cost_table(stored.runs),
         "problems": problems,
     }
     texts = {
@@ -53,6 +55,7 @@ def table_files(
         "rules": rule_markdown(stored.rules),
         "cross": cross_markdown(stored.crosses),
         "claims": verdict_markdown(verdicts),
+        "command_costs": cost_markdown(frames["command_costs"]),
     }
     papers = latex_files(stored, verdicts)
     return {

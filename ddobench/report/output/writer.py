@@ -14,8 +14,9 @@ from ddobench.report.claims.claims import read_claims
 from ddobench.report.claims.verdicts import judge
 from ddobench.report.data.origins import find_origins
 from ddobench.report.data.report_data import FILTERS, ReportData
-from ddobench.report.figures.figure import Figure
+from ddobench.report.figures.figure import FORMATS, Figure
 from ddobench.report.figures.gallery import draw_each
+from ddobench.report.output import readme
 from ddobench.report.output.manifest import clear_stale
 from ddobench.report.output.rendering import render_all
 from ddobench.report.output.table_files import table_files
@@ -25,6 +26,7 @@ from ddobench.report.tables.remarks import MethodRemarks
 from ddobench.report.tables.styles import explain_signs
 from ddobench.store.atomic import write_whole
 
+NUMBERS = "csv"  # the file with the numbers in a figure
 Remarks = Mapping[str, Sequence[Mapping[str, str]]]  # by task: texts, some with a command
 
 
@@ -44,13 +46,15 @@ def write_report(
     remarks: Remarks | None = None,
     method_remarks: MethodRemarks | None = None,
     claims: str | Path | None = None,
+    formats: str | Sequence[str] | None = None,
 ) -> Written:
     """Write tables, figures and the page of the stored runs that pass the filters.
 
     Filters name a column of the runs (task, method, d, n, seed, budget) and give one value or
     several. The remarks on tasks and on methods, and the file of claims, default to those of the
-    package.
+    package, the formats of figures to all.
     """
+    endings = _check_formats(formats)
     source, target = Path(results_dir), Path(report_dir)
     if not source.is_dir():
         raise UsageError(
@@ -65,9 +69,12 @@ def write_report(
     noted = packaged["method_remarks"] if method_remarks is None else method_remarks
     stored = ReportData.read(source, filters, noted)
     problems, verdicts = problem_table(stored.runs), judge(stored.runs, claimed)
-    drawn, rendered = render_all(draw_each(stored))
+    drawn, rendered = render_all(
+        draw_each(stored), formats=[end for end in FORMATS if end in endings]
+    )
     figures = [item for item in drawn if isinstance(item, Figure)]
     notes = [INTERVAL_NOTE, *explain_signs(stored.styles.values())]
+    command = _report_command(source, target, filters or {}, claims, endings)
     page = render_page(
         Contents(
             stored=stored,
@@ -76,16 +83,22 @@ def write_report(
             origins=find_origins(stored),
             remarks=packaged["remarks"] if remarks is None else remarks,
             source=_from_here(source),
-            command=_report_command(source, target, filters or {}, claims),
+            command=command,
             verdicts=verdicts,
+            formats=endings,
         )
     )
     texts = {
-        **{target / "figures" / f"{item.name}.csv": to_csv(item.data) for item in figures},
+        **{
+            target / "figures" / f"{item.name}.csv": to_csv(item.data)
+            for item in figures
+            if NUMBERS in endings
+        },
         **{
             target / "tables" / name: text
             for name, text in table_files(stored, problems, verdicts, notes).items()
         },
+        target / readme.NAME: readme.write_readme(stored, figures, verdicts, command),
         target / "index.html": page,  # last: it speaks of the others
     }
     contents = {
@@ -117,8 +130,28 @@ def _name_left_out(left_out: Mapping[str, str]) -> str:
     return f"{some} could not be used and {'is' if len(left_out) == 1 else 'are'} named in the page"
 
 
+def _check_formats(formats: str | Sequence[str] | None) -> list[str]:
+    """Return the endings of the files of a figure, in one order whatever the order told."""
+    known = [*FORMATS, NUMBERS]
+    if formats is None:
+        return known
+    told = formats.split(",") if isinstance(formats, str) else list(map(str, formats))
+    unknown = [ending for ending in told if ending not in known]
+    if unknown:
+        raise UsageError(f"formats must be among {', '.join(known)}, got {unknown[0]!r}")
+    if FORMATS[0] not in told:
+        raise UsageError(
+            f"formats must have {FORMATS[0]}, which the page shows, got {', '.join(told)}"
+        )
+    return [ending for ending in known if ending in told]
+
+
 def _report_command(
-    source: Path, target: Path, filters: Mapping[str, Any], claims: str | Path | None
+    source: Path,
+    target: Path,
+    filters: Mapping[str, Any],
+    claims: str | Path | None,
+    endings: Sequence[str],
 ) -> str:
     """Return the command that writes this report again."""
     words = [f"results_dir={_from_here(source)}", f"report_dir={_from_here(target)}"]
@@ -128,6 +161,8 @@ def _report_command(
             words.append(f"{name}={','.join(map(str, values))}")
     if claims is not None:
         words.append(f"claims={_from_here(Path(claims))}")
+    if list(endings) != _check_formats(None):
+        words.append(f"formats=[{','.join(endings)}]")
     return " ".join(["python -m ddobench.report", *words])
 
 

@@ -2,20 +2,21 @@
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from ddobench.report.claims.verdicts import NOTE, SIGNS, Verdict
+from ddobench.report.claims.verdicts import NOTE, Verdict
 from ddobench.report.data.files import file_stem
 from ddobench.report.data.origins import Origins
 from ddobench.report.data.portraits import choose_portraits
 from ddobench.report.data.report_data import ReportData
-from ddobench.report.data.samples import FEW
 from ddobench.report.figures.figure import FORMATS, Absence, Figure
+from ddobench.report.page.answers import find_answers
+from ddobench.report.page.leading import choose_leading
 from ddobench.report.page.markup import embed_svg, format_sort_value, name_script, set_formula
 from ddobench.report.page.sections import (
     choice_section,
@@ -24,15 +25,23 @@ from ddobench.report.page.sections import (
     setting_section,
     standing_section,
 )
-from ddobench.report.page.single_runs import DIGITS, address_of, first_addresses, gather_single_runs
+from ddobench.report.page.single_runs import (
+    DIGITS,
+    address_of,
+    first_addresses,
+    gather_single_runs,
+    pack,
+)
 from ddobench.report.tables import comparisons
 from ddobench.report.tables import formats as tables
 from ddobench.report.tables.columns import CELL, SERIES, STUDY
-from ddobench.report.tables.scores import known_scores, leaderboard
+from ddobench.report.tables.nothing import standing_of
+from ddobench.report.tables.scores import known_scores, lead_studies, leaderboard
 from ddobench.report.tables.styles import Key, Style, explain_signs
 from ddobench.scores import (
     HEADLINE,
     HELD_OUT_RANK,
+    INVALID_FINAL,
     Part,
     Score,
     Tabled,
@@ -40,12 +49,12 @@ from ddobench.scores import (
     leaderboard_scores,
     tabled_scores,
 )
+from ddobench.stats.samples import FEW
 
+_GAIN_HEADING = "Above doing nothing, sd"
+MOST_BYTES = 1_000_000  # of the figures in the page: it is to open quickly on a phone
 FIRST_SWEEP = "python -m ddobench -m 'method=glob(*)' task=quadratic d=10,20,40 seed=0-9"
-INTERVAL_NOTE = (
-    "Mean over seeds [95\u00a0% bootstrap interval: BCa, 9999 resamples, fixed seed]; "
-    "the CSV also has Student's t interval."
-)
+INTERVAL_NOTE = f"Mean over seeds [95\u00a0% interval: {tables.INTERVAL_RULE}]."
 
 
 @dataclass(frozen=True)
@@ -60,6 +69,12 @@ class Contents:
     source: str
     command: str
     verdicts: Sequence[Verdict] = ()
+    formats: Sequence[str] = (*FORMATS, "csv")  # of the files of a figure
+
+    @property
+    def figures(self) -> list[Figure]:
+        """All figures that were drawn."""
+        return [item for item in self.drawn if isinstance(item, Figure)]
 
 
 def render_page(contents: Contents) -> str:
@@ -77,26 +92,33 @@ def render_page(contents: Contents) -> str:
         "ranges": tables.format_ranges,
         "formula": set_formula,
         "sort_value": format_sort_value,
+        "pack": pack,
     }
     runs = contents.stored.runs
     styles = contents.stored.styles
     script = environment.get_template("script.js").render()
+    board = leaderboard(contents.stored.scores)
+    lead = lead_studies(board)
+    others = _without(board, lead)
+    leading = choose_leading(contents.figures)
+    aside = [item for item in contents.figures if item not in leading]
     return environment.get_template("index.html").render(
         contents=contents,
         runs=runs,
         counts=runs["status"].value_counts().to_dict(),
-        tasks=[_task_part(str(task), contents) for task in sorted(runs["task"].unique())],
+        answers=find_answers(contents.stored, contents.verdicts),
+        leading=[
+            _figure_part(item, contents, embedded=embedded)
+            for item, embedded in zip(leading, _fit(leading, contents), strict=True)
+        ],
+        tasks=[_task_part(str(task), contents, aside) for task in sorted(runs["task"].unique())],
         series=[replace(look, label=look.name) for look in _looks(styles)],
         claims=claim_section(contents.verdicts),
         claims_note=NOTE,
-        claim_signs=SIGNS,
         standings=standing_section(contents.stored.standings),
-        overall=[
-            _figure_part(item, contents)
-            for item in contents.drawn
-            if isinstance(item, Figure) and not item.task
-        ],
-        board=_studies(leaderboard(contents.stored.scores), contents),
+        overall=[_figure_part(item, contents) for item in aside if not item.task],
+        board=_studies(lead, contents),
+        other_boards=_studies(others, contents),
         problems=_group_problems(contents.stored),
         methods=_methods(styles),
         single_runs=gather_single_runs(contents.stored),
@@ -106,10 +128,12 @@ def render_page(contents: Contents) -> str:
         commands=sorted(set(runs["command"]) - {""}),
         signs=explain_signs(styles.values()),
         interval_note=INTERVAL_NOTE,
-        board_header=[heading for heading, *_ in _board_parts(contents)],
+        board_header=[
+            *((heading, _is_minor(score)) for heading, score, *_ in _board_parts(contents)),
+            (_GAIN_HEADING, True),
+        ],
         other_header=[heading for heading, *_ in _other_parts(contents)],
         first_sweep=FIRST_SWEEP,
-        written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         few=FEW,
     )
 
@@ -129,11 +153,18 @@ def _methods(styles: Mapping[Key, Style]) -> list[tuple[str, str]]:
     return sorted(names.items(), key=lambda item: (item[1].lower(), item[0]))
 
 
-def _task_part(task: str, contents: Contents) -> dict[str, Any]:
-    """Gather what the page says of one task."""
+def _without(board: pd.DataFrame, lead: pd.DataFrame) -> pd.DataFrame:
+    """Return the studies of a leaderboard that do not lead."""
+    led = set(lead[STUDY].itertuples(index=False, name=None))
+    studies = pd.Series([*board[STUDY].itertuples(index=False, name=None)], board.index, object)
+    return board[~studies.isin(led)]
+
+
+def _task_part(task: str, contents: Contents, aside: Sequence[Figure]) -> dict[str, Any]:
+    """Gather what the page says of one task, with those of its figures that do not lead."""
     scores = contents.stored.scores
     drawn = [item for item in contents.drawn if item.task == task]
-    figures = [item for item in drawn if isinstance(item, Figure)]
+    figures = [item for item in aside if item.task == task]
     portraits = [item for item in contents.stored.portraits if item.task == task]
     return {
         "name": task,
@@ -177,11 +208,19 @@ def _pair_values(cell: pd.DataFrame) -> list[list[tuple[str, Any]]]:
     return lines
 
 
-def _figure_part(figure: Figure, contents: Contents) -> dict[str, Any]:
+def _fit(leading: Sequence[Figure], contents: Contents) -> list[bool]:
+    """Say which of the leading figures the page has room for; it shows the files of the others."""
+    sizes = np.cumsum([len(contents.svgs[figure.name]) for figure in leading])
+    return [bool(size <= MOST_BYTES) for size in sizes]
+
+
+def _figure_part(figure: Figure, contents: Contents, *, embedded: bool = False) -> dict[str, Any]:
+    """Gather what the page shows of a figure: the figure itself, or a look at its file."""
+    svg = contents.svgs[figure.name]
     return {
         "figure": figure,
-        "svg": embed_svg(contents.svgs[figure.name], figure.name, figure.title),
-        "links": [(end.upper(), f"figures/{figure.name}.{end}") for end in (*FORMATS, "csv")],
+        "svg": embed_svg(svg, figure.name, figure.title) if embedded else None,
+        "links": [(end.upper(), f"figures/{figure.name}.{end}") for end in contents.formats],
     }
 
 
@@ -194,7 +233,8 @@ def _studies(table: pd.DataFrame, contents: Contents) -> list[dict[str, Any]]:
             {
                 "row": row,
                 "style": contents.stored.styles[row["task"], row["method"], row["method_variant"]],
-                "board": _cells(row, _board_parts(contents)),
+                "board": [*_cells(row, _board_parts(contents)), _gain_cell(row)],
+                "standing": standing_of(row["gain_low"], row["gain_high"]),
                 "others": _cells(row, _other_parts(contents)),
                 "counts": tables.describe_counts(row),
                 "address": addresses[tuple(row[name] for name in [*CELL, *SERIES])],
@@ -225,12 +265,23 @@ _Headed = tuple[str, Score, Tabled, Part]  # a heading and what is below it
 
 
 def _board_parts(contents: Contents) -> list[_Headed]:
-    """Return the columns of the leaderboard."""
-    return [
+    """Return the columns of the leaderboard, those that a phone has room for first."""
+    parts: list[_Headed] = [
         (heading, score, table, part)
         for score, table in known_scores(contents.stored.scores, leaderboard_scores())
         for heading, part in score.board.items()
     ]
+    return sorted(parts, key=lambda part: _is_minor(part[1]))
+
+
+def _is_minor(score: Score) -> bool:
+    """Tell whether a phone does without a column of the leaderboard."""
+    return score not in (HEADLINE, INVALID_FINAL)
+
+
+def _gain_cell(row: Mapping[Hashable, Any]) -> tuple[Any, str, bool]:
+    numbers = (row["gain_mean"], row["gain_low"], row["gain_high"])
+    return row["gain_mean"], tables.format_estimate(*numbers), True
 
 
 def _other_parts(contents: Contents) -> list[_Headed]:
@@ -243,10 +294,10 @@ def _other_parts(contents: Contents) -> list[_Headed]:
     ]
 
 
-def _cells(row: Mapping[Hashable, Any], parts: Sequence[_Headed]) -> list[tuple[Any, str]]:
-    """Spell these columns of a row, each with the value to sort it by."""
+def _cells(row: Mapping[Hashable, Any], parts: Sequence[_Headed]) -> list[tuple[Any, str, bool]]:
+    """Spell these columns of a row, each with the value to sort it by, and whether it is minor."""
     return [
-        (row[table.column(part)], tables.format_part(row, score, table, part))
+        (row[table.column(part)], tables.format_part(row, score, table, part), _is_minor(score))
         for _, score, table, part in parts
     ]
 

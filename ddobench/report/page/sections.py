@@ -5,7 +5,16 @@ from typing import Any
 
 import pandas as pd
 
-from ddobench.report.claims.verdicts import SIGNS, Verdict, format_finding, format_reason
+from ddobench.report.claims.outcomes import count_fates, find_outcomes, spell_fates
+from ddobench.report.claims.verdicts import (
+    SIGNS,
+    TITLES,
+    Verdict,
+    by_source,
+    format_declared,
+    format_finding,
+    format_reason,
+)
 from ddobench.report.tables import choices, knobs, pairs, standings
 from ddobench.report.tables.columns import SERIES, STUDY
 from ddobench.report.tables.formats import name_runs
@@ -14,6 +23,27 @@ from ddobench.scores import contrasted_scores
 
 
 def claim_section(verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
+    """Return a part for the claims of each source."""
+    return [
+        {
+            "source": source,
+            "title": TITLES[source],
+            "summary": _summarise(own),
+            "claims": _claim_items(own),
+        }
+        for source, own in by_source(verdicts).items()
+    ]
+
+
+def _summarise(verdicts: Sequence[Verdict]) -> str:
+    """Count what became of the claims of one source."""
+    outcomes = find_outcomes(verdicts)
+    twice = len(verdicts) - len(outcomes)
+    put = f", {twice} of them put by an oracle's choice as well" if twice else ""
+    return f"{len(outcomes)} claims{put}: {spell_fates(count_fates(outcomes))}."
+
+
+def _claim_items(verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
     """Return a part for each claim: its verdict in a word, its numbers and how to get them."""
     order = list(SIGNS)
     return [
@@ -28,6 +58,7 @@ def claim_section(verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
                 for finding in verdict.findings
             ],
             "reason": format_reason(verdict),
+            "declared": format_declared(verdict),
             "seen": any(len(finding.answer.numbers) for finding in verdict.findings),
         }
         for verdict in verdicts

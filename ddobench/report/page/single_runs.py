@@ -20,6 +20,7 @@ from ddobench.report.tables.formats import format_ranges, name_runs
 from ddobench.scores import LANDMARKS, drawn_curves, page_scores
 
 MOST_RUNS = 20_000
+MOST_BYTES = 600_000  # of the packed runs: a page is to open quickly on a phone
 DIGITS = 4  # significant, of every number in the page
 _GROUP = [*CELL, *SERIES, "digest"]
 _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
@@ -34,14 +35,20 @@ class SingleRuns:
     left_out: list[str]  # one line for each configuration
 
 
-def gather_single_runs(stored: ReportData, most: int = MOST_RUNS) -> SingleRuns:
+def gather_single_runs(
+    stored: ReportData, most: int = MOST_RUNS, room: int = MOST_BYTES
+) -> SingleRuns:
     """Pack the runs for the page, the first seeds of every configuration if they are too many."""
     runs = stored.runs
     place = runs.groupby("digest").cumcount().to_numpy()
     kept = np.sort(np.argsort(place, kind="stable")[:most])
+    packed = pack(collect_runs(stored, runs.iloc[kept].reset_index(drop=True)))
+    if len(packed) > room and len(kept) > 1:
+        fewer = int(0.95 * len(kept) * room / len(packed))  # somewhat less than would fit
+        return gather_single_runs(stored, max(1, fewer), room)
     lost = runs.drop(index=runs.index[kept])
     return SingleRuns(
-        packed=pack(collect_runs(stored, runs.iloc[kept].reset_index(drop=True))),
+        packed=packed,
         shown=len(kept),
         left_out=[
             f"{name_runs(rows.iloc[0], 'n', 'd')}, {_style(rows.iloc[0], stored).label}: "
@@ -64,7 +71,7 @@ def first_addresses(runs: pd.DataFrame) -> dict[tuple[Any, ...], str]:
     return dict(zip(places, map(address_of, first.to_dict("records")), strict=True))
 
 
-def pack(data: Mapping[str, Any]) -> str:
+def pack(data: Mapping[str, Any] | str) -> str:
     """Spell data as text that any page can hold; the same data always gives the same text."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return base64.b64encode(gzip.compress(text.encode(), 5, mtime=0)).decode()

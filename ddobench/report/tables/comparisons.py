@@ -19,6 +19,7 @@ from ddobench.report.tables.differences import (
 )
 from ddobench.report.tables.formats import (
     DASH,
+    INTERVAL_RULE,
     escape_markdown,
     format_percent,
     markdown_table,
@@ -95,14 +96,11 @@ def explain_comparison(table: pd.DataFrame) -> str:
     compared = int(table.groupby([*CELL, "score"])["p"].count().max())
     text = (
         "Differences are to the first variant of the same method, paired by seed, with 95\u00a0% "
-        "bootstrap intervals (BCa); p is Wilcoxon's signed-rank test, adjusted after Holm for the "
-        f"{compared} comparisons of a score. Invalid shares differ by percentage points."
+        f"intervals ({INTERVAL_RULE}); p is Wilcoxon's signed-rank test, adjusted after Holm for "
+        f"the {compared} comparisons of a score. Invalid shares differ by percentage points."
     )
     if few := explain_few_pairs(int(pairs.max()) if len(pairs) else 0, compared):
-        text += (
-            f"{few}; and bootstrap intervals of so few seeds are too narrow, for which the CSV has "
-            "Student's as well."
-        )
+        text += f"{few}."
     return text
 
 

@@ -12,8 +12,8 @@ from ddobench.scores import find_score
 from ddobench.stats.samples import FEW, Difference, Sample, holm, paired_differences, smallest_p
 
 CHANGE = [
-    *("pairs", "difference", "difference_low", "difference_high", "difference_t_low"),
-    *("difference_t_high", "p", "p_holm", "improvement"),
+    *("pairs", "difference", "difference_low", "difference_high", "difference_interval"),
+    *("p", "p_holm", "improvement"),
 ]
 
 
@@ -43,8 +43,7 @@ def _describe(found: Difference, score: str) -> dict[str, Any]:
         "difference": found.mean,
         "difference_low": found.interval.low,
         "difference_high": found.interval.high,
-        "difference_t_low": found.student.low,
-        "difference_t_high": found.student.high,
+        "difference_interval": found.interval.kind,
         "p": found.p,
         "improvement": 1 - found.improvement if less_is_better else found.improvement,
     }
@@ -72,16 +71,12 @@ def explain_few_pairs(most: int, compared: int) -> str:
     )
 
 
-def format_change(row: Mapping[Hashable, Any], *, fair: bool = False) -> str:
-    """Spell a difference with its interval; that of shares in percentage points.
-
-    A fair interval is Student's where there are few pairs, else the bootstrap's.
-    """
+def format_change(row: Mapping[Hashable, Any]) -> str:
+    """Spell a difference with its interval; that of shares in percentage points."""
     unit = find_score(row["score"]).unit
-    which = "difference_t" if fair and row["pairs"] < FEW else "difference"
     mean, low, high = (
         format_digits(unit.scale * row[name], unit.digits)
-        for name in ("difference", f"{which}_low", f"{which}_high")
+        for name in ("difference", "difference_low", "difference_high")
     )
     return mean if DASH in (mean, low) else f"{mean} [{low}, {high}]"
 

@@ -9,9 +9,12 @@ import pandas as pd
 from ddobench.report.tables.columns import CELL, SERIES, STUDY
 from ddobench.report.tables.scores import known_scores
 from ddobench.scores import Part, Score, Sheet, Tabled, tabled_scores
+from ddobench.stats.samples import FEW
 
 MINUS = "\u2212"
 DASH = "\u2013"
+INTERVAL_RULE = f"Student's t below {FEW} seeds, the BCa bootstrap from {FEW} on"
+_DIGITS = 10  # of a number in a file
 _EXACT = 1e-9  # what is smaller in absolute value is printed as 0
 _MANY = 40  # entries of a list before it is cut short
 _FORMULA = ("=", "+", "-", "@", "\t", "\n")  # how a cell begins that is computed
@@ -25,10 +28,18 @@ def problem_table(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def to_csv(table: pd.DataFrame) -> str:
-    """Spell a table with every digit, and with no text that a spreadsheet would compute."""
+    """Spell a table with ten digits, and with no text that a spreadsheet would compute.
+
+    Further digits of a mean depend on the instructions of a CPU, and a table is to be the same
+    everywhere.
+    """
     words = table.select_dtypes(exclude="number")
     safe = table.assign(**{str(name): words[name].map(escape_formula) for name in words})
-    return str(safe.rename(columns=escape_formula).to_csv(index=False, lineterminator="\n"))
+    return str(
+        safe.rename(columns=escape_formula).to_csv(
+            index=False, lineterminator="\n", float_format=f"%.{_DIGITS}g"
+        )
+    )
 
 
 def escape_formula(cell: Any) -> Any:

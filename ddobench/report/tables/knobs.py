@@ -10,6 +10,7 @@ from ddobench.report.tables.columns import CELL, SERIES
 from ddobench.report.tables.differences import format_digits
 from ddobench.report.tables.formats import (
     DASH,
+    INTERVAL_RULE,
     escape_markdown,
     format_ranges,
     markdown_table,
@@ -130,9 +131,9 @@ def explain_knobs(sweep: pd.DataFrame, notes: Sequence[str] = ()) -> str:
     """Say how to read one sweep, and what its signs mean."""
     text = (
         f"Nothing about the task differs but {sweep['knob'].iloc[0]}. Means over seeds of what the "
-        "designs that a method itself ranks first are worth, with 95\u00a0% bootstrap intervals "
-        "(BCa): 0 is the mean of the visible values, 100\u00a0% the optimum. Methods come by their "
-        "mean over the settings, each relative to the best there."
+        "designs that a method itself ranks first are worth, with 95\u00a0% intervals "
+        f"({INTERVAL_RULE}): 0 is the mean of the visible values, 100\u00a0% the optimum. Methods "
+        "come by their mean over the settings, each relative to the best there."
     )
     if "value" in set(sweep["measure"]):
         text += " Where no exact optimum is known, values are in sd of the visible ones."

@@ -5,6 +5,7 @@ methods with a score in some cell, and its blocks are all cells of the same budg
 of them has a score, on the seeds they share. A block is a whole cell (task, variant, n and d) and
 not a seed of it: the seeds of a cell are draws of one problem, and Friedman's test wants one block
 per problem. Sizes of one task are still alike, so the blocks are fewer in spirit than in number.
+Runs that were told more than the visible table are no competitors and take no part.
 """
 
 from collections.abc import Iterable, Mapping
@@ -46,7 +47,7 @@ def plainest_variants(runs: pd.DataFrame) -> pd.DataFrame:
 
 def find_lineups(runs: pd.DataFrame) -> list[Lineup]:
     """Return the line-ups of two or more methods that share a seed somewhere, the largest first."""
-    plain = plainest_variants(runs)
+    plain = plainest_variants(runs[runs["privileges"] == ""])
     scored = plain[(plain["status"] == "ok") & plain[SCORE].notna()]
     present = {key: frozenset(cell["method"]) for key, cell in scored.groupby(CELL)}
     meetings = {(str(key[CELL.index("budget")]), methods) for key, methods in present.items()}

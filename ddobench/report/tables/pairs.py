@@ -18,6 +18,7 @@ from ddobench.report.tables.differences import (
     paired_changes,
 )
 from ddobench.report.tables.formats import (
+    INTERVAL_RULE,
     escape_markdown,
     format_percent,
     markdown_table,
@@ -26,7 +27,7 @@ from ddobench.report.tables.formats import (
 from ddobench.report.tables.lineups import SCORE, plainest_variants
 from ddobench.report.tables.styles import Key, Style
 from ddobench.scores import contrasted_scores
-from ddobench.stats.samples import FEW, Sample
+from ddobench.stats.samples import Sample
 
 MOST = 6  # methods of a cell compared each with each; of more, all with the leader only
 _SIDES = ["first", "first_variant", "first_label", "second", "second_variant", "second_label"]
@@ -105,13 +106,12 @@ def explain_pairs(table: pd.DataFrame) -> str:
     compared = int(table.groupby([*CELL, "score"])["p"].count().max())
     most = int(table["pairs"].max())
     lost = int(table.loc[table["score"] == SCORE, "lost"].sum())
-    kind = "Student's t, as pairs are few" if table["pairs"].max() < FEW else (
-        f"BCa bootstrap, Student's t below {FEW} pairs")  # fmt: skip
     text = (
         "Mean difference, first minus second, over the seeds both have, with its 95\u00a0% "
-        f"interval ({kind}); p is Wilcoxon's signed-rank test, adjusted after Holm for the "
-        "comparisons of a cell; P(better) is the share of seeds where the first does better, with "
-        "fewer invalid designs for instance, ties half. Invalid shares differ by percentage points."
+        f"interval ({INTERVAL_RULE}); p is Wilcoxon's signed-rank test, adjusted after Holm for "
+        "the comparisons of a cell; P(better) is the share of seeds where the first does better, "
+        "with fewer invalid designs for instance, ties half. Invalid shares differ by percentage "
+        "points."
         f"{explain_few_pairs(most, compared)}"
     )
     text = text.removesuffix(".") + "."
@@ -132,7 +132,7 @@ def pair_cells(study: pd.DataFrame) -> list[list[tuple[str, Any]]]:
         line += [(rows[0][name], rows[0][name]) for name in ("first_label", "second_label")]
         for row in rows:
             line += [
-                (format_change(row, fair=True), row["difference"]),
+                (format_change(row), row["difference"]),
                 (format_p(row["p_holm"]), row["p_holm"]),
                 (format_percent(row["improvement"]), row["improvement"]),
             ]

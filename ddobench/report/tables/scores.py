@@ -8,14 +8,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ddobench.report.tables.columns import CELL, SERIES, STUDY
+from ddobench.report.tables.nothing import GAIN, find_gains
 from ddobench.report.tables.styles import Key, Style
 from ddobench.scores import Score, Tabled, leaderboard_scores, tabled_scores, unstored_curves
 from ddobench.stats.resampling import iqm_interval
-from ddobench.stats.samples import Sample, interquartile_mean, mean_intervals, t_interval
+from ddobench.stats.samples import Sample, interquartile_mean, mean_intervals
 
 _COUNTS = ["seeds", "ok", "declined", "failed", "missing", "unscored"]
 _ESTIMATE = ("mean", "low", "high", "interval")
-_DETAIL = (*_ESTIMATE, "t_low", "t_high", "iqm", "iqm_low", "iqm_high", "median")
+_DETAIL = (*_ESTIMATE, "iqm", "iqm_low", "iqm_high", "median")
 
 
 def score_columns() -> list[str]:
@@ -27,6 +28,7 @@ def score_columns() -> list[str]:
     return [
         *(*CELL, *SERIES, "label", "privileges", *_COUNTS, "regret_unit"),
         *(f"{key}_{part}" for key in whole for part in _DETAIL),
+        *GAIN,
         *(f"{t.key}_{part}" for _, t in tabled if t.summary == "estimate" for part in _ESTIMATE),
         *(table.key for _, table in tabled if table.summary == "mean"),
     ]
@@ -39,7 +41,7 @@ def score_table(
 
     `seeds` are the runs averaged. `missing` are seeds that another method of the same cell has
     and this one has not; `unscored` are finished runs without a finite value. Scores that are not
-    stored are taken from the curves' last iterations.
+    stored are taken from the curves' last iterations. `gain` is the value above doing nothing.
     """
     runs = _with_unstored(runs, curves).reset_index(drop=True)
     columns = {str(name): runs[name].to_numpy() for name in runs}
@@ -74,6 +76,8 @@ def score_table(
         if table.summary == "whole":
             found |= _describe(values)
         rows[place] |= {f"{table.key}_{part}": number for part, number in found.items()}
+    gains = find_gains(runs)
+    rows = [row | gains.get(tuple(row[name] for name in [*CELL, *SERIES]), {}) for row in rows]
     return pd.DataFrame(rows, columns=score_columns())
 
 
@@ -118,10 +122,8 @@ def _with_unstored(runs: pd.DataFrame, curves: pd.DataFrame | None) -> pd.DataFr
 
 
 def _describe(values: Sample) -> dict[str, float]:
-    student, middle = t_interval(values), iqm_interval([values])
+    middle = iqm_interval([values])
     return {
-        "t_low": student.low,
-        "t_high": student.high,
         "iqm": interquartile_mean(values),
         "iqm_low": middle.low,
         "iqm_high": middle.high,
@@ -133,16 +135,38 @@ def leaderboard(scores: pd.DataFrame) -> pd.DataFrame:
     """Rank the methods of each study at one size, by the first deciding score that is known.
 
     The size is the largest dimension, and there the most rows, among those where most methods have
-    a score. Equal means share a rank; a method without a score there has none and comes last.
+    a score. Each method plays in its plainest variant. Who was told more than the visible table has
+    no rank and comes after the others; a method without a score has none either. Equal means share
+    a rank.
     """
     boards = []
     for _, study in scores.groupby(STUDY, sort=True):
         d, n = _common_size(study)
-        board = study[(study["d"] == d) & (study["n"] == n)].copy()
-        board["rank"] = _merit(board).round(9).rank(ascending=False, method="min")
+        board = _plainest(study[(study["d"] == d) & (study["n"] == n)])
+        merit = _merit(board).round(9)
+        board["rank"] = merit.where(~board["told"]).rank(ascending=False, method="min")
         board["tied"] = board["rank"].duplicated(keep=False) & board["rank"].notna()
-        boards.append(board.sort_values(["rank", "label"]))
-    return pd.concat(boards, ignore_index=True) if boards else scores.head(0)
+        order = board.assign(merit=-merit).sort_values(["told", "merit", "label"])
+        boards.append(order.drop(columns="merit"))
+    if not boards:
+        return scores.head(0).assign(rank=np.nan, tied=False, told=False)
+    return pd.concat(boards, ignore_index=True)
+
+
+def lead_studies(board: pd.DataFrame) -> pd.DataFrame:
+    """Keep the plainest study of each task: no variant of it, at the full budget, if it has one."""
+    studies = board[STUDY].drop_duplicates()
+    studies = studies.assign(
+        reduced=studies["budget"] != "full", length=studies["task_variant"].str.len()
+    ).sort_values(["task", "length", "task_variant", "reduced", "budget"])
+    return board.merge(studies.drop_duplicates("task")[STUDY], on=STUDY)
+
+
+def _plainest(board: pd.DataFrame) -> pd.DataFrame:
+    """Keep one variant of each method, and one more if only some of them were told more."""
+    board = board.assign(told=board["privileges"] != "", length=board["method_variant"].str.len())
+    ordered = board.sort_values(["length", "method_variant"])
+    return ordered.drop_duplicates(["method", "told"]).drop(columns="length")
 
 
 def _merit(board: pd.DataFrame) -> "pd.Series[float]":

@@ -21,13 +21,13 @@ from ddobench.report.tables.formats import (
 from ddobench.report.tables.lineups import SCORE, Lineup
 from ddobench.report.tables.normalised import strata_of
 from ddobench.report.tables.ranks import FEWEST, Ranking, rank_methods
-from ddobench.report.tables.styles import REMARK_SIGN, Key, Style, sign_of
+from ddobench.report.tables.styles import REMARK_SIGN, Key, Style
 from ddobench.scores import standing_scores
 from ddobench.stats.resampling import iqm_interval
 from ddobench.stats.samples import interquartile_mean
 
 _RESULTS = [
-    *("budget", "lineup", "tasks", "place", "method", "label", "privileges", "privileged_blocks"),
+    *("budget", "lineup", "tasks", "place", "method", "label", "privileges"),
     "remarks",
     *("blocks", "left_out", "mean_rank", "friedman_p", "critical_difference"),
     *("share_iqm", "share_low", "share_high", "share_mean", "without_optimum"),
@@ -94,8 +94,6 @@ def _describe_method(lineup: Lineup, method: str, styles: Mapping[Key, Style]) -
     cells = runs.drop_duplicates(CELL)
     keys = cells[["task", "method", "method_variant"]].itertuples(index=False, name=None)
     looks = [styles[key] for key in keys]
-    told = [look.privileges for look in looks]
-    privileges = sorted({privilege for some in told for privilege in some})
     remarks = sorted({remark for look in looks for remark in look.remarks})
     strata = strata_of(runs)
     found: dict[str, Any] = {}
@@ -109,11 +107,8 @@ def _describe_method(lineup: Lineup, method: str, styles: Mapping[Key, Style]) -
         }
     return found | {
         "method": method,
-        "label": _overall_label(cells, styles)
-        + "".join(map(sign_of, privileges))
-        + (REMARK_SIGN if remarks else ""),
-        "privileges": " ".join(privileges),
-        "privileged_blocks": sum(map(bool, told)),
+        "label": _overall_label(cells, styles) + (REMARK_SIGN if remarks else ""),
+        "privileges": "",  # who was told more takes no part
         "remarks": "; ".join(remarks),
         "without_optimum": len(runs) - sum(map(len, strata)),
         **{table.key: runs[score.name].mean() for score, table in standing_scores()},
@@ -165,9 +160,6 @@ def explain_standings(table: pd.DataFrame) -> str:
         text += " Two methods need no test of three: see them paired by seed."
     if first["left_out"]:
         text += f" Left out: {first['left_out']}."
-    partly = table[(table["privileged_blocks"] > 0) & (table["privileged_blocks"] < blocks)]
-    for row in partly.to_dict("records"):
-        text += f" {row['label']} knows more in {row['privileged_blocks']} of the cells only."
     return " ".join([text, *(f"{REMARK_SIGN} {note}." for note in table["remarks"] if note)])
 
 

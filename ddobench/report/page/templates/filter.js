@@ -37,6 +37,7 @@ function makeFilter(form) {
     const chosen = new URLSearchParams(location.hash.slice(anchor.length));
     for (const field of fields) field.value = chosen.get(field.name) ?? "";
     for (const field of fields) field.value ||= ""; // a value that no option has
+    form.closest("details").open = true;
     document.getElementById(form.dataset.section).scrollIntoView();
   }
 

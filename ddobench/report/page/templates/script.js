@@ -12,12 +12,19 @@
 
 {% include "run_panel.js" %}
 
+{% include "blocks.js" %}
+
 {% include "single_runs.js" %}
 
-for (const element of document.querySelectorAll(".scripted")) element.hidden = false;
-for (const element of document.querySelectorAll(".unscripted")) element.hidden = true;
-for (const table of document.querySelectorAll("table.sortable")) makeSortable(table);
-for (const form of document.querySelectorAll("form.filter")) makeFilter(form);
+function bringToLife(part) {
+  for (const element of part.querySelectorAll(".scripted")) element.hidden = false;
+  for (const element of part.querySelectorAll(".unscripted")) element.hidden = true;
+  for (const table of part.querySelectorAll("table.sortable")) makeSortable(table);
+  for (const form of part.querySelectorAll("form.filter")) makeFilter(form);
+}
+
+bringToLife(document);
 const section = document.getElementById("single-runs");
 if (section) startSingleRuns(section);
+startBlocks([...document.querySelectorAll("details.block")]);
 })();

@@ -103,12 +103,6 @@ function startSingleRuns(section) {
   follow();
 }
 
-async function unpack(text) {
-  const bytes = Uint8Array.from(atob(text.trim()), (letter) => letter.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return JSON.parse(await new Response(stream).text());
-}
-
 function prepare(data) {
   let start = 0;
   data.starts = data.curves.length.map((length) => {
