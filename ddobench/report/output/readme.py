@@ -133,7 +133,8 @@ def _costs(stored: ReportData, command: str) -> list[str]:
     commands = [text for text in table["command"] if text]
     return [
         "## Cost and commands\n",
-        f"{_text(describe_costs(table))} By command: [command_costs.md](tables/command_costs.md).\n",
+        f"{_text(describe_costs(table))} "
+        "By command: [command_costs.md](tables/command_costs.md).\n",
         "```",
         *commands,
         command,
