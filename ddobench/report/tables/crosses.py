@@ -27,7 +27,7 @@ from ddobench.report.tables.formats import (
 )
 from ddobench.report.tables.styles import privileges_of
 from ddobench.scores import BEST_VISIBLE, HEADLINE
-from ddobench.stats.samples import fair_interval
+from ddobench.stats.samples import mean_interval
 from ddobench.stats.variance import decompose
 from ddobench.variants import split_variant
 
@@ -170,7 +170,7 @@ def level_table(crosses: Iterable[Cross]) -> pd.DataFrame:
             for i, level in enumerate(levels):
                 own = cross.gains.take(i, axis=axis)
                 by_seed = own.reshape(-1, len(cross.seeds)).mean(axis=0)
-                ends = fair_interval(by_seed)
+                ends = mean_interval(by_seed)
                 rows.append({**cross.place, "part": part, "level": level,
                              "combinations": own.size // len(cross.seeds), "mean": by_seed.mean(),
                              "low": ends.low, "high": ends.high,

@@ -21,7 +21,7 @@ from ddobench.report.tables.formats import (
     name_runs,
 )
 from ddobench.scores import BEST_VISIBLE, HEADLINE
-from ddobench.stats.samples import fair_interval
+from ddobench.stats.samples import mean_interval
 from ddobench.variants import format_variant, split_variant
 
 _RULE = "select"  # the group of rules, and the setting in a variant
@@ -115,7 +115,7 @@ def rule_table(contests: Iterable[Contest], labels: Mapping[Any, Any]) -> pd.Dat
                "candidates": len(contest.candidates), "seeds": contest.chosen.size,
                "oracle": contest.alone.max(axis=0).mean()}  # fmt: skip
         for name, losses in contest.losses().items():
-            ends = fair_interval(losses)
+            ends = mean_interval(losses)
             parts = (losses.mean(), ends.low, ends.high)
             row |= {
                 f"{name}_{part}": x for part, x in zip(("loss", "low", "high"), parts, strict=True)
