@@ -56,7 +56,7 @@ lint: setup ## ruff, mypy and the contracts about imports
 	$(BIN)/lint-imports
 
 SMOKE := $(BIN)/python -m ddobench -m experiment=smoke results_dir=results/smoke/runs
-REPORT := $(BIN)/python -m ddobench.report results_dir=results/smoke/runs report_dir=results/smoke/report
+SMOKE_REPORT := $(BIN)/python -m ddobench.report results_dir=results/smoke/runs report_dir=results/smoke/report
 HALVES := 'method=glob("[a-e]*")' 'method=glob("[f-z]*")'
 
 # On two cores: half of the methods on each, then the sweep once more beside the report.
@@ -64,7 +64,7 @@ smoke: setup ## every method on every task, twice: the second time there must be
 	rm -rf results/smoke
 	for half in $(HALVES); do $(SMOKE) "$$half" & jobs="$$jobs $$!"; done; \
 	  for job in $$jobs; do wait $$job || failed=1; done; test -z "$$failed"
-	$(SMOKE) | grep "nothing to run" & again=$$!; $(REPORT); told=$$?; \
+	$(SMOKE) | grep "nothing to run" & again=$$!; $(SMOKE_REPORT); told=$$?; \
 	  wait $$again && exit $$told
 
 RECORDS ?= results/paper/records
@@ -75,7 +75,7 @@ figures: setup ## every published table and figure again, from the published rec
 
 paper: setup ## the published sweeps (resumable), their records and figures; says first what they cost
 	@echo "what the published runs cost, by the command that made them:"
-	@cat $(REPORT)/tables/costs.md || echo "not known yet; plan=true says what an experiment will cost"
+	@cat $(REPORT)/tables/command_costs.md || echo "not known yet; plan=true says what an experiment will cost"
 	for name in $(PUBLISHED); do $(BIN)/python -m ddobench -m experiment=$$name || exit 1; done
 	$(BIN)/python -m ddobench.compact results/runs --publish $(RECORDS)
 	$(MAKE) figures
