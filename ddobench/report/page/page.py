@@ -23,6 +23,7 @@ from ddobench.report.page.sections import (
     claim_section,
     pair_section,
     setting_section,
+    spread_section,
     standing_section,
 )
 from ddobench.report.page.single_runs import (
@@ -178,6 +179,7 @@ def _task_part(task: str, contents: Contents, aside: Sequence[Figure]) -> dict[s
         "settings": setting_section(
             contents.stored.knobs.query("task == @task"), contents.stored.styles
         ),
+        "spread": spread_section(contents.stored.spread.query("task == @task")),
         "choices": choice_section(contents.stored.choices.query("task == @task")),
         "pairs": pair_section(contents.stored.pairs.query("task == @task")),
         "studies": _studies(scores[scores["task"] == task], contents),

@@ -15,7 +15,7 @@ from ddobench.report.claims.verdicts import (
     format_finding,
     format_reason,
 )
-from ddobench.report.tables import choices, knobs, pairs, standings
+from ddobench.report.tables import choices, knobs, pairs, spread, standings
 from ddobench.report.tables.columns import SERIES, STUDY
 from ddobench.report.tables.formats import name_runs
 from ddobench.report.tables.styles import Key, Style, explain_signs
@@ -104,6 +104,20 @@ def choice_section(table: pd.DataFrame) -> list[dict[str, Any]]:
             "rows": choices.choice_cells(cell),
         }
         for _, cell in table.groupby(choices.CHOOSER, sort=True)
+    ]
+
+
+def spread_section(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return a part for each cross of instances and trainings."""
+    return [
+        {
+            "title": spread.name_spread(cross.iloc[0]),
+            "note": f"{spread.describe_spread(cross)} {spread.EXPLANATION}",
+            "header": _capitalise(spread.header()),
+            "words": spread.WORDS,
+            "rows": spread.spread_cells(cross),
+        }
+        for _, cross in table.groupby(spread.CROSS, sort=True)
     ]
 
 
