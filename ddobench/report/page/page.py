@@ -219,10 +219,13 @@ def _fit(leading: Sequence[Figure], contents: Contents) -> list[bool]:
 def _figure_part(figure: Figure, contents: Contents, *, embedded: bool = False) -> dict[str, Any]:
     """Gather what the page shows of a figure: the figure itself, or a look at its file."""
     svg = contents.svgs[figure.name]
+    links = [(end.upper(), f"figures/{figure.name}.{end}") for end in contents.formats]
+    if figure.table:
+        links.append((f"{figure.table}.md", f"tables/{figure.table}.md"))
     return {
         "figure": figure,
         "svg": embed_svg(svg, figure.name, figure.title) if embedded else None,
-        "links": [(end.upper(), f"figures/{figure.name}.{end}") for end in contents.formats],
+        "links": links,
     }
 
 

@@ -71,6 +71,7 @@ def standing_section(table: pd.DataFrame) -> list[dict[str, Any]]:
         {
             "title": standings.name_lineup(lineup.iloc[0]),
             "note": standings.explain_standings(lineup),
+            "left_out": standings.explain_left_out(lineup),
             "header": _capitalise(standings.header()),
             "words": standings.word_columns(),
             "rows": standings.standing_cells(lineup),
