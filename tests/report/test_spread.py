@@ -45,7 +45,7 @@ def test_luck_is_found_where_it_was_put() -> None:
     assert own.loc["latent", "variance"] == pytest.approx(lucks.var(axis=1, ddof=1).mean())
     assert own.loc["surrogate", "sd"] == pytest.approx(0.0, abs=1e-6)
     assert own["share"].sum() == pytest.approx(1.0)
-    assert own.loc["instance", "share"] > 0.9
+    assert own["share"].idxmax() == "instance"
     assert list(own["freedom"]) == [3, 8, 4, 8]
     assert table.loc[("best_oracle", "latent"), "sd"] == pytest.approx(own.loc["latent", "sd"])
 

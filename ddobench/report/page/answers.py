@@ -61,7 +61,11 @@ def _count_wins(tasks: Sequence[pd.DataFrame], stored: ReportData) -> str:
         f"{len(tasks)} {noun}"
     )
     signed = any(_style(row, stored).remarks for own in tasks for row in _rows(own))
-    return text + (f", one without {REMARK_SIGN} on {sum(plain)}." if signed else ".")
+    return text + (
+        f", one without {REMARK_SIGN} (explained below the figure) on {sum(plain)}."
+        if signed
+        else "."
+    )
 
 
 def _beats_nothing(own: pd.DataFrame) -> bool:

@@ -17,6 +17,7 @@ from ddobench.report.claims.verdicts import (
 )
 from ddobench.report.tables import choices, knobs, pairs, spread, standings
 from ddobench.report.tables.columns import SERIES, STUDY
+from ddobench.report.tables.crosses import CROSS
 from ddobench.report.tables.formats import name_runs
 from ddobench.report.tables.styles import Key, Style, explain_signs
 from ddobench.scores import contrasted_scores
@@ -118,7 +119,7 @@ def spread_section(table: pd.DataFrame) -> list[dict[str, Any]]:
             "words": spread.WORDS,
             "rows": spread.spread_cells(cross),
         }
-        for _, cross in table.groupby(spread.CROSS, sort=True)
+        for _, cross in table.groupby(CROSS, sort=True)
     ]
 
 
