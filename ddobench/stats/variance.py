@@ -40,3 +40,44 @@ def _effect(cross: NDArray[np.float64], chosen: tuple[int, ...]) -> Effect:
     repeats = cross.size // part.size
     freedom = int(np.prod([cross.shape[axis] - 1 for axis in chosen]))
     return Effect(chosen, repeats * float(np.square(part).sum()), freedom)
+
+
+@dataclass(frozen=True)
+class Component:
+    """The variance that one source of chance adds to a value."""
+
+    axes: tuple[int, ...]  # that are drawn anew together; (0,) are the blocks
+    variance: float  # unbiased, so that it may be negative where the true one is small
+    freedom: int
+
+
+def components(values: ArrayLike) -> list[Component]:
+    """Return the variance of blocks, of each other axis within its block, and of what they share.
+
+    Every axis is a draw: blocks along the first, and within each block the levels of the others,
+    all combinations of them. Their levels are others in every block, so that nothing is common to
+    two blocks. Expected mean squares are set equal to those found.
+    """
+    cross = np.asarray(values, dtype=np.float64)
+    if cross.ndim < 2 or min(cross.shape) < 2:
+        raise ValueError(f"every axis must have two levels or more, got the shape {cross.shape}")
+    effects = {effect.axes: effect for effect in decompose(cross)}
+    inner = range(1, cross.ndim)
+    sets = [chosen for size in inner for chosen in combinations(inner, size)]
+    found: dict[tuple[int, ...], Component] = {}
+    for chosen in reversed([(), *sets]):
+        both = [effects[axes] for axes in (chosen, (0, *chosen)) if axes]
+        freedom = sum(effect.freedom for effect in both)
+        square = sum(effect.squares for effect in both) / freedom
+        square -= sum(
+            part.variance * _repeats(cross, axes) for axes, part in found.items()
+            if {*chosen} < {*axes}
+        )  # fmt: skip
+        variance = square / _repeats(cross, chosen)
+        found[chosen] = Component(chosen or (0,), variance, freedom)
+    return [found[chosen] for chosen in [(), *sets]]
+
+
+def _repeats(cross: NDArray[np.float64], chosen: tuple[int, ...]) -> int:
+    """Return how many values of a block share one level of these axes."""
+    return int(np.prod([cross.shape[axis] for axis in range(1, cross.ndim) if axis not in chosen]))

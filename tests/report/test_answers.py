@@ -62,7 +62,7 @@ def test_the_best_without_a_remark_is_named_beside_one_with() -> None:
     found = find_answers(remarked(contest(values), "units"), [])
     assert "units\u00b6 with" in found.by_task[0]
     assert "the best without \u00b6 is good with" in found.by_task[0]
-    assert "one without \u00b6 on 1" in found.best
+    assert "one without \u00b6 (explained below the figure) on 1" in found.best
 
 
 def test_invalid_designs_are_told_by_method_and_only_where_there_are_any() -> None:

@@ -1,6 +1,7 @@
 """Promises of what is told of crosses of parts: found, completed, analysed, tabled and drawn."""
 
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,9 @@ import pytest
 from matplotlib.patches import Rectangle
 
 from ddobench.report.data.report_data import ReportData
+from ddobench.report.figures import gallery
 from ddobench.report.figures.crosses import variance_by_part
+from ddobench.report.output.writer import write_report
 from ddobench.report.tables.crosses import (
     combination_table,
     cross_markdown,
@@ -17,7 +20,9 @@ from ddobench.report.tables.crosses import (
     share_table,
 )
 from tests.support.drawn import only, overflow
+from tests.support.pages import open_page
 from tests.support.synthetic_runs import Row, climb, evidence_of
+from tests.support.synthetic_stores import stored_with
 
 LATENTS = {"identity": 0.0, "stitched": 2.0}
 SEARCHES = {"ascent": -1.0, "cautious": 3.0, "top_adam": 1.0}
@@ -145,3 +150,15 @@ def test_a_cross_says_if_some_of_its_runs_were_told_more_than_the_table() -> Non
     rows = [row | {"privileges": "hidden" if row["latent"] == "stitched" else ""}
             for row in cross()]  # fmt: skip
     assert "18 runs. Some of them know more: hidden." in cross_markdown(evidence_of(rows).crosses)
+
+
+@pytest.mark.slow
+def test_the_page_links_the_table_where_its_figure_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gallery, "FIGURES", (variance_by_part,))
+    stored_with(tmp_path / "runs", [(row, {}) for row in cross(2)])
+    written = write_report(tmp_path / "runs", tmp_path / "report", formats="svg")
+    links = [attributes.get("href") for _, attributes in open_page(written.page).tags]
+    assert "tables/cross.md" in links
+    assert (tmp_path / "report" / "tables" / "cross.md").is_file()

@@ -11,7 +11,12 @@ from ddobench.report.figures.figure import Figure
 from ddobench.report.figures.profiles import performance_profiles
 from ddobench.report.figures.rank_diagrams import mean_rank_diagrams
 from ddobench.report.tables.ranks import FEWEST, critical_difference, rank_methods
-from ddobench.report.tables.standings import explain_standings, standing_cells, standing_markdown
+from ddobench.report.tables.standings import (
+    explain_left_out,
+    explain_standings,
+    standing_cells,
+    standing_markdown,
+)
 from tests.support.drawn import overflow
 from tests.support.synthetic_runs import Row, evidence_of, failed_row, run_row
 
@@ -82,9 +87,11 @@ def test_cells_where_a_method_is_absent_are_left_out_and_said_to_be() -> None:
     assert two.methods == ("fgm", "ga")
     assert len(two.means) == 6
     table = evidence_of(rows).standings
-    text = explain_standings(table[table["lineup"] == "fgm, ga, naive"])
-    assert "Left out: rbf, n = 100, d = 10, 20, 40 (no score of naive)." in text
-    assert f"fewer than {FEWEST} cells nothing is tested" in text
+    own = table[table["lineup"] == "fgm, ga, naive"]
+    told = "Left out: rbf, n = 100, d = 10, 20, 40 (no score of naive)."
+    assert explain_left_out(own) == told
+    assert told in standing_markdown(table)
+    assert f"fewer than {FEWEST} cells nothing is tested" in explain_standings(own)
 
 
 def test_means_are_over_the_seeds_that_all_methods_have() -> None:
@@ -183,6 +190,16 @@ def test_the_diagram_says_who_ranks_behind_doing_nothing() -> None:
     texts = [text.get_text() for text in figure.drawing.axes[0].texts]
     assert not [text for text in texts if "best visible" in text]  # naive is in it already
     assert "at 2.00; behind it: ga." in figure.caption
+
+
+def test_a_line_up_within_a_larger_one_on_the_same_tasks_has_no_diagram() -> None:
+    merit = {"fgm": 3.0, "ga": 2.0, "naive": 1.0}
+    both = [*league(merit=merit | {"coms": 0.5}), *league(dimensions=(11,), merit=merit)]
+    (figure,) = figures(mean_rank_diagrams, evidence_of(both))
+    assert "4-methods" in figure.name
+    wider = [*both, *league(tasks=("nk",), merit=merit)]
+    names = {figure.name for figure in figures(mean_rank_diagrams, evidence_of(wider))}
+    assert names == {"ranks-chain-rbf-4-methods", "ranks-chain-nk-rbf-3-methods"}
 
 
 def test_two_methods_have_no_diagram() -> None:

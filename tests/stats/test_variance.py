@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ddobench.stats.variance import decompose
+from ddobench.stats.variance import components, decompose
 
 
 def squares_of(values: NDArray[np.float64]) -> dict[tuple[int, ...], float]:
@@ -60,3 +60,47 @@ def test_a_gap_in_the_cross_is_refused() -> None:
 
 def test_equal_values_have_nothing_to_explain() -> None:
     assert squares_of(np.full((2, 3), 7.0)) == {(0,): 0.0, (1,): 0.0, (0, 1): 0.0}
+
+
+def test_components_of_a_cross_made_by_hand() -> None:
+    cross = np.array([[[0.0, 2.0], [3.0, 3.0]], [[4.0, 4.0], [9.0, 7.0]]])
+    blocks, rows, columns, both = components(cross)
+    assert [part.axes for part in (blocks, rows, columns, both)] == [(0,), (1,), (2,), (1, 2)]
+    assert [part.freedom for part in (blocks, rows, columns, both)] == [1, 2, 2, 2]
+    squares = _mean_squares(cross)
+    assert both.variance == pytest.approx(squares["both"])
+    assert rows.variance == pytest.approx((squares["rows"] - squares["both"]) / 2)
+    assert columns.variance == pytest.approx((squares["columns"] - squares["both"]) / 2)
+    left = squares["blocks"] - squares["rows"] - squares["columns"] + squares["both"]
+    assert blocks.variance == pytest.approx(left / 4)
+
+
+def _mean_squares(cross: NDArray[np.float64]) -> dict[str, float]:
+    """Return the textbook's mean squares of two blocks of two by two."""
+    whole = cross.mean(axis=(1, 2), keepdims=True)
+    rows = cross.mean(axis=2, keepdims=True) - whole
+    columns = cross.mean(axis=1, keepdims=True) - whole
+    return {
+        "blocks": float(4 * np.square(whole - cross.mean()).sum()) / 1,
+        "rows": float(2 * np.square(rows).sum()) / 2,
+        "columns": float(2 * np.square(columns).sum()) / 2,
+        "both": float(np.square(cross - whole - rows - columns).sum()) / 2,
+    }
+
+
+def test_components_of_many_draws_are_near_those_they_were_drawn_with() -> None:
+    rng = np.random.default_rng(2)
+    shape = (400, 4, 3)
+    cross = (
+        2.0 * rng.normal(size=(400, 1, 1))
+        + 1.5 * rng.normal(size=(400, 4, 1))
+        + 1.0 * rng.normal(size=(400, 1, 3))
+        + 0.5 * rng.normal(size=shape)
+    )
+    found = [part.variance for part in components(cross)]
+    assert found == pytest.approx([4.0, 2.25, 1.0, 0.25], rel=0.25)
+
+
+def test_an_axis_with_one_level_has_no_variance_to_tell() -> None:
+    with pytest.raises(ValueError, match="two levels or more, got the shape"):
+        components(np.zeros((3, 1, 2)))

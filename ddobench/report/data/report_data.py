@@ -24,6 +24,7 @@ from ddobench.report.tables.pairs import pair_table
 from ddobench.report.tables.remarks import MethodRemarks, find_remarks
 from ddobench.report.tables.rules import find_contests, rule_table
 from ddobench.report.tables.scores import score_table
+from ddobench.report.tables.spread import find_spreads, is_reseeded, spread_table
 from ddobench.report.tables.standings import standing_table
 from ddobench.report.tables.styles import Key, Style, assign_styles
 from ddobench.report.tables.sweeps import find_sweeps
@@ -58,6 +59,7 @@ class ReportData:
     folder: Path | None = None  # where the paths of the runs start
     left_out: Mapping[str, str] = field(default_factory=dict)  # reasons, by the path of a file
     named: set[str] = field(default_factory=set)  # paths of runs with odd diagnostics, told of once
+    reseeded: pd.DataFrame = field(default_factory=pd.DataFrame)  # set apart from `runs`
 
     def diagnostics(self, path: str) -> dict[str, Any]:
         """Read what a method and the harness had to tell of one run; costs a look at its file."""
@@ -70,6 +72,11 @@ class ReportData:
                 "%s tells %s in a way that is not usable and is left out", path, ", ".join(odd)
             )
         return usable
+
+    @property
+    def every_run(self) -> pd.DataFrame:
+        """The runs, and those that were set apart."""
+        return pd.concat([self.runs, self.reseeded]) if len(self.reseeded) else self.runs
 
     @cached_property
     def scores(self) -> pd.DataFrame:
@@ -105,6 +112,11 @@ class ReportData:
     def crosses(self) -> list[Cross]:
         """The complete crosses of parts of a method."""
         return find_crosses(self.runs)
+
+    @cached_property
+    def spread(self) -> pd.DataFrame:
+        """The variance that instances, and parts trained once more, add to a score."""
+        return spread_table(find_spreads(self.every_run, self.configs))
 
     @cached_property
     def rules(self) -> pd.DataFrame:
@@ -147,12 +159,36 @@ class ReportData:
             found.runs, filters, store.load_portraits(folder), found.curves,
             find_remarks(found.runs, found.configs, remarks),
         )  # fmt: skip
-        return replace(
+        whole = replace(
             report_data,
             configs=found.configs,
             provenance=found.provenance,
             folder=folder,
             left_out=found.left_out,
+        )
+        return whole.set_reseeded_apart()
+
+    def set_reseeded_apart(self) -> "ReportData":
+        """Keep runs that train a part once more for the table of spreads, if there are others.
+
+        They are one method many times: as its variants they would fill every other table.
+        """
+        apart = pd.Series(
+            [is_reseeded(self.configs.get(digest, {})) for digest in self.runs["digest"]],
+            self.runs.index,
+            dtype=bool,
+        )
+        if not apart.any() or apart.all():
+            return self
+        runs = self.runs[~apart].reset_index(drop=True)
+        shown = set(runs[["task", *SERIES]].itertuples(index=False, name=None))
+        return replace(
+            self,
+            runs=runs,
+            styles={key: style for key, style in self.styles.items() if key in shown},
+            curves=self.curves[self.curves["digest"].isin(runs["digest"])].reset_index(drop=True),
+            total=self.total - int(apart.sum()),
+            reseeded=self.runs[apart].reset_index(drop=True),
         )
 
     @classmethod

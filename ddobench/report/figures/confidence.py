@@ -22,7 +22,7 @@ from ddobench.report.figures.figure import Absence, Figure
 from ddobench.report.figures.labels import wrap_text
 from ddobench.report.figures.panels import WIDTH, freeze_layout
 from ddobench.report.tables.columns import CELL
-from ddobench.report.tables.formats import name_runs
+from ddobench.report.tables.formats import INTERVAL_RULE, name_runs
 from ddobench.report.tables.styles import Style
 from ddobench.scores import BEST_ORACLE, FINAL_MODEL, INVALID_FINAL
 from ddobench.stats.samples import mean_interval
@@ -43,8 +43,8 @@ _MOST_FILES = 200
 _TEXT = (
     "A pair of codes is an edge where the test of independence rejects at level \u03b1: the higher "
     "the confidence 1\u00a0\u2212\u00a0\u03b1, the fewer the edges. Marks are means over seeds "
-    "with 95\u00a0% bootstrap intervals (BCa), small dots the seeds; levels are evenly spaced. The "
-    "best iteration is an oracle's choice. The dotted line is the number of edges that chance "
+    f"with 95\u00a0% intervals ({INTERVAL_RULE}), small dots the seeds; levels are evenly spaced. "
+    "The best iteration is an oracle's choice. The dotted line is the number of edges that chance "
     "alone would give."
 )
 

@@ -26,7 +26,7 @@ from ddobench.scores import find_score
 _ACROSS = 25.5  # points of the letters below all panels together
 _TEXT = (
     "One method with one part replaced at a time. Large marks are means over seeds with 95\u00a0% "
-    "bootstrap intervals (BCa), small dots below them the seeds; the thin line continues the mean "
+    "intervals, small dots below them the seeds; the thin line continues the mean "
     "of the first variant. The best iteration is an oracle's choice."
 )
 

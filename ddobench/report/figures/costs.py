@@ -58,6 +58,7 @@ def seconds_by_method(stored: ReportData) -> Iterator[Figure | Absence]:
             commands=stored.commands(first[FAMILY].to_dict(), points),
             drawing=_draw(points, stored, name),
             subject="methods",
+            table="costs",
         )  # fmt: skip
 
 

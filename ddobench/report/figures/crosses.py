@@ -76,6 +76,7 @@ def _figure(stored: ReportData, crosses: list[Cross]) -> Figure:
         commands=tuple(sorted(set(runs["command"]) - {""})),
         drawing=_draw(crosses, shares, gains),
         subject="methods",
+        table="cross",
     )  # fmt: skip
 
 

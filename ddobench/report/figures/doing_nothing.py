@@ -1,22 +1,14 @@
 """The best visible design, which every method must beat: what it is worth, and how it is drawn."""
 
-from collections.abc import Collection
-
 import pandas as pd
 
 from ddobench.report.figures.drawing import FAINT
 from ddobench.report.tables.columns import CELL
-from ddobench.report.tables.looks import NOTHING, role_of
 from ddobench.report.tables.normalised import normalise
 from ddobench.report.tables.styles import Style
 
 BEST_VISIBLE = Style("best visible design", FAINT, "", (1.5, 1.5), (), "best visible design")
 DOTTED_NOTE = "Dotted: the best visible design, which is doing nothing."
-
-
-def does_nothing(methods: Collection[str]) -> bool:
-    """Tell whether one of these methods hands back the best visible design."""
-    return any(role_of(method) == NOTHING for method in methods)
 
 
 def means_of_nothing(runs: pd.DataFrame) -> pd.DataFrame:

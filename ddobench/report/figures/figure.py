@@ -48,6 +48,7 @@ class Figure:
     commands: tuple[str, ...]  # the one whose runs are drawn, none if they do not say
     drawing: Drawing
     subject: Literal["task", "methods"]  # what it is about
+    table: str = ""  # the file in `tables` with more about the same, without its ending
 
     def render(self, ending: str) -> bytes:
         """Return the bytes of an SVG, PNG or PDF file, the same for the same numbers."""

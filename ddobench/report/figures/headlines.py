@@ -17,12 +17,7 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 from ddobench.report.data.commands import join_commands
 from ddobench.report.data.report_data import ReportData
 from ddobench.report.data.samples import describe_sample, lost_seeds
-from ddobench.report.figures.doing_nothing import (
-    BEST_VISIBLE,
-    DOTTED_NOTE,
-    does_nothing,
-    means_of_nothing,
-)
+from ddobench.report.figures.doing_nothing import BEST_VISIBLE, DOTTED_NOTE, means_of_nothing
 from ddobench.report.figures.drawing import FAINT, INK, LOOK, PALE, blank_drawing, set_sizes
 from ddobench.report.figures.figure import Absence, Figure
 from ddobench.report.figures.labels import wrap_text
@@ -33,6 +28,7 @@ from ddobench.report.figures.shares import share_points
 from ddobench.report.tables.columns import CELL, FAMILY, SERIES
 from ddobench.report.tables.formats import name_runs
 from ddobench.report.tables.looks import NOTHING, REFERENCE, role_of
+from ddobench.report.tables.nothing import does_nothing
 from ddobench.report.tables.styles import Style
 
 MOST_LINES = 8

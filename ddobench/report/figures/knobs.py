@@ -15,12 +15,7 @@ from ddobench.report.data.details import climbing_runs
 from ddobench.report.data.files import row_stem
 from ddobench.report.data.report_data import ReportData
 from ddobench.report.data.samples import describe_sample, lost_seeds
-from ddobench.report.figures.doing_nothing import (
-    BEST_VISIBLE,
-    DOTTED_NOTE,
-    does_nothing,
-    means_of_nothing,
-)
+from ddobench.report.figures.doing_nothing import BEST_VISIBLE, DOTTED_NOTE, means_of_nothing
 from ddobench.report.figures.drawing import (
     FAINT,
     INK,
@@ -48,6 +43,7 @@ from ddobench.report.tables.knobs import (
     settings_of,
     without_knob,
 )
+from ddobench.report.tables.nothing import does_nothing
 from ddobench.report.tables.styles import Style
 from ddobench.scores import HEADLINE, SHARE
 

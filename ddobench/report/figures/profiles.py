@@ -16,7 +16,7 @@ from ddobench.report.data.commands import join_commands
 from ddobench.report.data.files import file_stem
 from ddobench.report.data.report_data import ReportData
 from ddobench.report.data.samples import describe_sample
-from ddobench.report.figures.doing_nothing import BEST_VISIBLE, does_nothing
+from ddobench.report.figures.doing_nothing import BEST_VISIBLE
 from ddobench.report.figures.drawing import LOOK
 from ddobench.report.figures.figure import Absence, Figure
 from ddobench.report.figures.leading import SeriesKey, describe_muted, lead_styles
@@ -26,6 +26,7 @@ from ddobench.report.tables.columns import CELL, SERIES, STUDY
 from ddobench.report.tables.formats import name_runs
 from ddobench.report.tables.lineups import Lineup, find_lineups
 from ddobench.report.tables.normalised import strata_of
+from ddobench.report.tables.nothing import does_nothing
 from ddobench.report.tables.styles import Style
 from ddobench.stats.resampling import share_at_least, share_band
 from ddobench.stats.samples import Sample

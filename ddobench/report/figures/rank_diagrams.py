@@ -16,7 +16,7 @@ from matplotlib.figure import Figure as Drawing
 from ddobench.report.data.commands import join_commands
 from ddobench.report.data.files import file_stem
 from ddobench.report.data.report_data import ReportData
-from ddobench.report.figures.doing_nothing import BEST_VISIBLE, does_nothing
+from ddobench.report.figures.doing_nothing import BEST_VISIBLE
 from ddobench.report.figures.drawing import INK, LOOK, PALE, blank_drawing
 from ddobench.report.figures.figure import Absence, Figure
 from ddobench.report.figures.labels import wrap_text
@@ -24,6 +24,7 @@ from ddobench.report.figures.series import marker_look
 from ddobench.report.tables.columns import CELL
 from ddobench.report.tables.differences import format_p
 from ddobench.report.tables.lineups import Lineup
+from ddobench.report.tables.nothing import does_nothing
 from ddobench.report.tables.ranks import Ranking, rank_methods
 from ddobench.report.tables.styles import Style, explain_signs
 
@@ -36,9 +37,9 @@ _NOTHING = "best visible design"  # a column beside the methods
 
 
 def mean_rank_diagrams(stored: ReportData) -> Iterator[Figure | Absence]:
-    """Draw the mean ranks of every line-up of three or more methods."""
+    """Draw the mean ranks of every line-up of three or more methods that no larger one holds."""
     for lineup in stored.lineups:
-        if len(lineup.methods) < 3:
+        if len(lineup.methods) < 3 or any(_holds(other, lineup) for other in stored.lineups):
             continue
         ranking = rank_methods(_with_nothing(lineup))
         table = stored.standings
@@ -59,6 +60,15 @@ def mean_rank_diagrams(stored: ReportData) -> Iterator[Figure | Absence]:
             drawing=_draw(ranking, looks, _name(tasks, ranking)),
             subject="methods",
         )  # fmt: skip
+
+
+def _holds(larger: Lineup, lineup: Lineup) -> bool:
+    """Tell whether a line-up has all methods of another and more, on the same tasks."""
+    return (
+        larger.budget == lineup.budget
+        and {*larger.methods} > {*lineup.methods}
+        and {*larger.runs["task"]} == {*lineup.runs["task"]}
+    )
 
 
 def _with_nothing(lineup: Lineup) -> pd.DataFrame:

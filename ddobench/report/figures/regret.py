@@ -12,12 +12,7 @@ from ddobench.report.data.commands import sweep_command
 from ddobench.report.data.curves import choose_series
 from ddobench.report.data.files import row_stem
 from ddobench.report.data.report_data import ReportData
-from ddobench.report.figures.doing_nothing import (
-    BEST_VISIBLE,
-    DOTTED_NOTE,
-    does_nothing,
-    means_of_nothing,
-)
+from ddobench.report.figures.doing_nothing import BEST_VISIBLE, DOTTED_NOTE, means_of_nothing
 from ddobench.report.figures.drawing import (
     INK,
     LOOK,
@@ -34,6 +29,7 @@ from ddobench.report.figures.leading import SeriesKey, describe_muted, lead_styl
 from ddobench.report.figures.series import Place, describe_intervals, draw_curve
 from ddobench.report.tables.columns import CELL, FAMILY, SERIES, SLICE, STUDY
 from ddobench.report.tables.formats import name_runs
+from ddobench.report.tables.nothing import does_nothing
 from ddobench.report.tables.styles import Style, explain_signs
 
 _UNITS = {"raw": "raw units", "sd": "sd of the visible values"}

@@ -44,6 +44,7 @@ def losses_by_rule(stored: ReportData) -> Iterator[Figure | Absence]:
             commands=tuple(sorted(set(runs["command"]) - {""})),
             drawing=_draw(table, shown),
             subject="methods",
+            table="rules",
         )  # fmt: skip
 
 

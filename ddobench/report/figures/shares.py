@@ -14,7 +14,7 @@ from ddobench.report.data.curves import choose_series, measured_families
 from ddobench.report.data.files import row_stem
 from ddobench.report.data.report_data import ReportData
 from ddobench.report.data.samples import describe_sample, lost_seeds
-from ddobench.report.figures.doing_nothing import DOTTED_NOTE, does_nothing
+from ddobench.report.figures.doing_nothing import DOTTED_NOTE
 from ddobench.report.figures.drawing import FAINT, INK, LOOK, set_sizes, set_values
 from ddobench.report.figures.figure import Absence, Figure
 from ddobench.report.figures.leading import SeriesKey, describe_muted, lead_styles
@@ -22,6 +22,7 @@ from ddobench.report.figures.panels import freeze_layout, panel_grid
 from ddobench.report.figures.series import Place, describe_intervals, draw_curve
 from ddobench.report.tables.columns import CELL, FAMILY, SERIES
 from ddobench.report.tables.formats import name_runs
+from ddobench.report.tables.nothing import does_nothing
 from ddobench.report.tables.styles import Style
 from ddobench.scores import BEST_ORACLE, FINAL_MODEL
 from ddobench.stats.samples import mean_interval

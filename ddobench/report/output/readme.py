@@ -129,7 +129,7 @@ def _leaderboard(stored: ReportData) -> list[str]:
 
 
 def _costs(stored: ReportData, command: str) -> list[str]:
-    table = cost_table(stored.runs)
+    table = cost_table(stored.every_run)
     commands = [text for text in table["command"] if text]
     return [
         "## Cost and commands\n",

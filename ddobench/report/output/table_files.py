@@ -16,6 +16,7 @@ from ddobench.report.tables.formats import score_markdown, to_csv
 from ddobench.report.tables.knobs import knob_markdown
 from ddobench.report.tables.pairs import pair_markdown
 from ddobench.report.tables.rules import rule_markdown
+from ddobench.report.tables.spread import spread_markdown
 from ddobench.report.tables.standings import standing_markdown
 from ddobench.report.tables.styles import explain_signs
 from ddobench.scores import meanings
@@ -40,7 +41,8 @@ def table_files(
         "cross": share_table(stored.crosses),
         "cross_levels": level_table(stored.crosses),
         "claims": verdict_table(verdicts),
-        "command_costs": cost_table(stored.runs),
+        "spread": stored.spread,
+        "command_costs": cost_table(stored.every_run),
         "problems": problems,
     }
     texts = {
@@ -54,6 +56,7 @@ def table_files(
         "costs": cpu_markdown(costs),
         "rules": rule_markdown(stored.rules),
         "cross": cross_markdown(stored.crosses),
+        "spread": spread_markdown(stored.spread),
         "claims": verdict_markdown(verdicts),
         "command_costs": cost_markdown(frames["command_costs"]),
     }

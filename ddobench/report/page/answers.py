@@ -13,7 +13,7 @@ from ddobench.report.data.report_data import ReportData
 from ddobench.report.tables.columns import CELL, SERIES
 from ddobench.report.tables.formats import DASH, format_number, format_percent, name_runs
 from ddobench.report.tables.normalised import normalise
-from ddobench.report.tables.nothing import NOTHING, nothing_values, standing_of
+from ddobench.report.tables.nothing import does_nothing, nothing_values, standing_of
 from ddobench.report.tables.scores import lead_studies, leaderboard
 from ddobench.report.tables.styles import REMARK_SIGN, Style
 from ddobench.scores import HEADLINE, INVALID_FINAL
@@ -61,7 +61,11 @@ def _count_wins(tasks: Sequence[pd.DataFrame], stored: ReportData) -> str:
         f"{len(tasks)} {noun}"
     )
     signed = any(_style(row, stored).remarks for own in tasks for row in _rows(own))
-    return text + (f", one without {REMARK_SIGN} on {sum(plain)}." if signed else ".")
+    return text + (
+        f", one without {REMARK_SIGN} (explained below the figure) on {sum(plain)}."
+        if signed
+        else "."
+    )
 
 
 def _beats_nothing(own: pd.DataFrame) -> bool:
@@ -73,7 +77,7 @@ def _describe_task(own: pd.DataFrame, stored: ReportData) -> str:
     first = own[own["rank"] == own["rank"].min()]
     idle = _format_merit(_share_of_nothing(own, stored))
     place = name_runs(own.iloc[0], "d", "n")
-    if NOTHING in set(first["method"]):
+    if does_nothing(first["method"]):
         return f"{place}: no method is above doing nothing, which has {idle}."
     text = f"{place}: {_name(first, stored)} with {_merit(first.iloc[0], stored)}"
     gain = first.iloc[0]
@@ -83,7 +87,7 @@ def _describe_task(own: pd.DataFrame, stored: ReportData) -> str:
     plain = own[[not _style(row, stored).remarks for row in _rows(own)]]
     fair = plain[plain["rank"] == plain["rank"].min()]
     if len(fair) and not set(fair.index) & set(first.index):
-        name = "doing nothing" if NOTHING in set(fair["method"]) else _name(fair, stored)
+        name = "doing nothing" if does_nothing(fair["method"]) else _name(fair, stored)
         merit = _merit(fair.iloc[0], stored).removesuffix(_OF_OPTIMUM)
         text += f"; the best without {REMARK_SIGN} is {name} with {merit}"
     return f"{text}."
@@ -123,7 +127,8 @@ def _describe_invalid(ranked: pd.DataFrame, stored: ReportData) -> str:
     possible = sorted(set(runs.loc[runs[INVALID_FINAL.name] > 0, "task"]) & set(ranked["task"]))
     if not possible:
         return "No method proposed an invalid design."
-    rows = ranked[ranked["task"].isin(possible) & (ranked["method"] != NOTHING)]
+    active = np.array([not does_nothing([method]) for method in ranked["method"]], dtype=bool)
+    rows = ranked[ranked["task"].isin(possible) & active]
     spans = {
         _style(_rows(own)[0], stored).name: (own["invalid"].min(), own["invalid"].max())
         for _, own in rows[rows["invalid"].notna()].groupby(SERIES, sort=True)

@@ -23,6 +23,7 @@ from ddobench.report.page.sections import (
     claim_section,
     pair_section,
     setting_section,
+    spread_section,
     standing_section,
 )
 from ddobench.report.page.single_runs import (
@@ -178,6 +179,7 @@ def _task_part(task: str, contents: Contents, aside: Sequence[Figure]) -> dict[s
         "settings": setting_section(
             contents.stored.knobs.query("task == @task"), contents.stored.styles
         ),
+        "spread": spread_section(contents.stored.spread.query("task == @task")),
         "choices": choice_section(contents.stored.choices.query("task == @task")),
         "pairs": pair_section(contents.stored.pairs.query("task == @task")),
         "studies": _studies(scores[scores["task"] == task], contents),
@@ -217,10 +219,13 @@ def _fit(leading: Sequence[Figure], contents: Contents) -> list[bool]:
 def _figure_part(figure: Figure, contents: Contents, *, embedded: bool = False) -> dict[str, Any]:
     """Gather what the page shows of a figure: the figure itself, or a look at its file."""
     svg = contents.svgs[figure.name]
+    links = [(end.upper(), f"figures/{figure.name}.{end}") for end in contents.formats]
+    if figure.table:
+        links.append((f"{figure.table}.md", f"tables/{figure.table}.md"))
     return {
         "figure": figure,
         "svg": embed_svg(svg, figure.name, figure.title) if embedded else None,
-        "links": [(end.upper(), f"figures/{figure.name}.{end}") for end in contents.formats],
+        "links": links,
     }
 
 

@@ -15,8 +15,9 @@ from ddobench.report.claims.verdicts import (
     format_finding,
     format_reason,
 )
-from ddobench.report.tables import choices, knobs, pairs, standings
+from ddobench.report.tables import choices, knobs, pairs, spread, standings
 from ddobench.report.tables.columns import SERIES, STUDY
+from ddobench.report.tables.crosses import CROSS
 from ddobench.report.tables.formats import name_runs
 from ddobench.report.tables.styles import Key, Style, explain_signs
 from ddobench.scores import contrasted_scores
@@ -71,6 +72,7 @@ def standing_section(table: pd.DataFrame) -> list[dict[str, Any]]:
         {
             "title": standings.name_lineup(lineup.iloc[0]),
             "note": standings.explain_standings(lineup),
+            "left_out": standings.explain_left_out(lineup),
             "header": _capitalise(standings.header()),
             "words": standings.word_columns(),
             "rows": standings.standing_cells(lineup),
@@ -104,6 +106,20 @@ def choice_section(table: pd.DataFrame) -> list[dict[str, Any]]:
             "rows": choices.choice_cells(cell),
         }
         for _, cell in table.groupby(choices.CHOOSER, sort=True)
+    ]
+
+
+def spread_section(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return a part for each cross of instances and trainings."""
+    return [
+        {
+            "title": spread.name_spread(cross.iloc[0]),
+            "note": f"{spread.describe_spread(cross)} {spread.EXPLANATION}",
+            "header": _capitalise(spread.header()),
+            "words": spread.WORDS,
+            "rows": spread.spread_cells(cross),
+        }
+        for _, cross in table.groupby(CROSS, sort=True)
     ]
 
 

@@ -87,7 +87,7 @@ def _find_cross(place: Mapping[Any, Any], runs: pd.DataFrame) -> Cross | None:
     scored = runs[(runs["status"] == "ok") & runs[HEADLINE.name].notna()]
     axes = [*exchanged, SEED]
     table = scored.drop_duplicates(axes).set_index(axes)
-    kept = _complete({axis: sorted(runs[axis].unique()) for axis in axes}, {*table.index})
+    kept = complete_levels({axis: sorted(runs[axis].unique()) for axis in axes}, {*table.index})
     levels = {part: tuple(map(str, kept[part])) for part in exchanged if len(kept[part]) > 1}
     if len(levels) < 2 or len(kept[SEED]) < 2:
         return None
@@ -113,7 +113,7 @@ def _find_cross(place: Mapping[Any, Any], runs: pd.DataFrame) -> Cross | None:
     )
 
 
-def _complete(
+def complete_levels(
     levels: dict[str, list[Any]], present: set[tuple[Any, ...]]
 ) -> dict[str, list[Any]]:  # fmt: skip
     """Leave out the level that lacks most of its runs, again and again, until none lacks any."""

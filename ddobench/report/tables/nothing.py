@@ -5,18 +5,24 @@ seems: so the runs of the method that does it are taken where a cell has them, a
 visible design seems to be worth only where it has none.
 """
 
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from ddobench.report.tables.columns import CELL, SERIES
+from ddobench.report.tables.looks import NOTHING, role_of
 from ddobench.scores import BEST_VISIBLE, HEADLINE
 from ddobench.stats.samples import mean_intervals
 
-NOTHING = "naive"  # the method that does nothing
 GAIN = ("gain_mean", "gain_low", "gain_high", "gain_interval", "gain_pairs")
 Standing = Literal["above", "below", "open", ""]  # where an interval lies; "": there is none
+
+
+def does_nothing(methods: Iterable[str]) -> bool:
+    """Tell whether one of these methods hands back the best visible design, by its card."""
+    return any(role_of(method) == NOTHING for method in methods)
 
 
 def find_gains(runs: pd.DataFrame) -> dict[tuple[Any, ...], dict[str, Any]]:
@@ -39,7 +45,7 @@ def find_gains(runs: pd.DataFrame) -> dict[tuple[Any, ...], dict[str, Any]]:
 
 def nothing_values(runs: pd.DataFrame) -> "pd.Series[float]":
     """Return what doing nothing is worth to each of these runs, by its cell and seed."""
-    idle = runs[(runs["method"] == NOTHING) & (runs["status"] == "ok")]
+    idle = runs[(runs["method"].map(role_of) == NOTHING) & (runs["status"] == "ok")]
     idle = idle[idle[HEADLINE.name].notna()].drop_duplicates([*CELL, "seed"])
     keys = [*CELL, "seed"]
     known = idle.set_index(keys)[HEADLINE.name]

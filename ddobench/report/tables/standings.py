@@ -158,9 +158,13 @@ def explain_standings(table: pd.DataFrame) -> str:
         text += f" With fewer than {FEWEST} cells nothing is tested."
     else:
         text += " Two methods need no test of three: see them paired by seed."
-    if first["left_out"]:
-        text += f" Left out: {first['left_out']}."
     return " ".join([text, *(f"{REMARK_SIGN} {note}." for note in table["remarks"] if note)])
+
+
+def explain_left_out(table: pd.DataFrame) -> str:
+    """Say where not all of one line-up have a score, "" if that is nowhere."""
+    told = table.iloc[0]["left_out"]
+    return f"Left out: {told}." if told else ""
 
 
 def _equals(text: str) -> str:
@@ -209,7 +213,8 @@ def standing_markdown(table: pd.DataFrame) -> str:
     parts = ["# Standings across tasks\n"]
     for _, lineup in table.groupby(LINEUP, sort=False):
         parts.append(f"## {escape_markdown(name_lineup(lineup.iloc[0]))}\n")
-        parts.append(f"{escape_markdown(explain_standings(lineup))}\n")
+        told = " ".join(filter(None, [explain_standings(lineup), explain_left_out(lineup)]))
+        parts.append(f"{escape_markdown(told)}\n")
         lines = [[text for text, _ in line] for line in standing_cells(lineup)]
         parts.append(markdown_table(header(), lines, words=word_columns()))
     return "\n".join(parts)
