@@ -108,10 +108,8 @@ class ConservativeStep(FitStep):
     def negatives(self, z: Tensor) -> Tensor:  # (S, B, e) -> (S, B, e)
         """Return where every row arrives by plain gradient ascent; the minibatch stays as it is."""
         z = z.clone()
-        up = torch.ones_like(z[..., :1])
         for _ in range(self.negative_steps):
-            self._climbing.forward(z)
-            z.add_(self._climbing.backward_to_input(up), alpha=self.negative_rate)
+            z.add_(self._climbing.gradient(z), alpha=self.negative_rate)
         return z
 
     def describe(self) -> list[dict[str, Any]]:

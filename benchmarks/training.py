@@ -59,13 +59,17 @@ def make_step(width: int, *, conservative: bool) -> Step:
 
 
 def count_by_hand(width: int, *, conservative: bool) -> int:
-    """Return the operations of the matrix products of one step and seed."""
-    layers = [D * width, width * width, width]  # multiply-adds of a row in each layer
-    forward = backward = sum(layers)
-    fit = 2 * (forward + backward + sum(layers[1:]))  # nobody asks for the gradient of the data
+    """Return the operations of the matrix products of one step and seed.
+
+    The last layer has one output: the error goes back through it without a matrix product.
+    """
+    first, second, last = D * width, width * width, width  # multiply-adds of a row in each layer
+    forward = weights = first + second + last
+    fit = 2 * (forward + weights + second)  # nobody asks for the gradient of the data
     if not conservative:
         return fit * BATCH
-    return 2 * fit * BATCH + 2 * (forward + backward) * BATCH * NEGATIVE_STEPS
+    climb = 2 * 2 * (first + second)  # up without the value, and down
+    return 2 * fit * BATCH + climb * BATCH * NEGATIVE_STEPS
 
 
 def count_by_torch(step: Step) -> int:

@@ -52,7 +52,7 @@ def run(
             spec.build()  # so that all errors come before the first run
     with reporting(sum(map(len, missing))):
         for spec, todo in zip(specs, missing, strict=True):
-            for batch in todo.split(spec.seeds_per_job):
+            for batch in todo.split(spec.stack):
                 execute(spec, [*batch], store)
     runs = pd.concat([_load(spec.place(store).folder) for spec in specs], ignore_index=True)
     return runs[[seed in seeds for seed in runs["seed"]]].reset_index(drop=True)

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ddobench.runner.spec import MOST_SEEDS
 from ddobench.store.runs import Place, Store, sample_metadata
 
 if TYPE_CHECKING:
     from ddobench.runner.spec import Specification
 
 JOB_SECONDS = 1800.0  # CPU seconds that a job of a sweep had better take on a cluster
-MOST_SEEDS = 50  # of a job
 _FLOAT = 8  # bytes
 _PROGRAM = 0.5e9  # bytes that Python and PyTorch take before they do anything
 _SAMPLE = 5  # stored runs that are looked at for each specification

@@ -72,7 +72,7 @@ def run_job(cfg: DictConfig) -> "Outcome":
     from ddobench.runner.execute import Outcome, execute
 
     with reporting(len(missing)):
-        batches = missing.split(spec.seeds_per_job)
+        batches = missing.split(spec.stack)
         outcome = sum((execute(spec, [*batch], store) for batch in batches), Outcome())
     print(_describe(spec, seeds, len(missing), store))
     if outcome.failed:

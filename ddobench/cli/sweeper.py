@@ -1,7 +1,8 @@
 """The sweeper: stacks jobs that differ only in their seed, and drops what is stored.
 
 It is Hydra's basic sweeper up to the list of jobs, so every launcher works with it unchanged. A job
-gets `seed='0-9,20-24'` with at most `seeds_per_job` seeds.
+gets `seed='0-9,20-24'` with at most `seeds_per_job` seeds, and unless that is told no more than
+keep all workers of a launcher busy.
 """
 
 import copy
@@ -29,7 +30,14 @@ from omegaconf import DictConfig, OmegaConf
 from ddobench.cli.argv import QUOTES, spell
 from ddobench.cli.product import Product, multiply
 from ddobench.cli.settings import DEFAULT_RESULTS, LISTED, configured_seeds, read_settings
-from ddobench.cli.workers import check_installed, count_cores, sharing_the_machine, split_jobs
+from ddobench.cli.workers import (
+    check_installed,
+    count_cores,
+    count_workers,
+    share_seeds,
+    sharing_the_machine,
+    split_jobs,
+)
 from ddobench.progress import following, reporting
 from ddobench.seeds import Seeds, parse_seeds
 
@@ -184,9 +192,9 @@ class SeedSweeper(BasicSweeper):
         try:
             with announce(store, command_line(), goals) as sweep, reporting(missing) as reporter:
                 if alone:
-                    return self.launcher.launch(_jobs(points), initial_job_idx=0)
+                    return self.launcher.launch(make_jobs(points), initial_job_idx=0)
                 with following(lambda: sweep.count_done(store.folder), reporter):
-                    return self._spread(_jobs(points))
+                    return self._spread(points)
         except KeyboardInterrupt:
             say_rest("interrupted")
             raise SystemExit(130) from None
@@ -202,14 +210,19 @@ class SeedSweeper(BasicSweeper):
             say_rest("the launcher gave up")
             raise SystemExit(1) from None
 
-    def _spread(self, jobs: Sequence[list[str]]) -> list[JobReturn]:
-        """Hand the jobs to a launcher with workers of its own, as many as it can take."""
+    def _spread(self, points: Sequence[Point]) -> list[JobReturn]:
+        """Hand jobs to a launcher with workers of its own, as many as it can take."""
         assert self.launcher is not None
         assert self.config is not None
-        launcher = _read_launcher(self.config)
+        launcher, cores = _read_launcher(self.config), count_cores()
+        workers = count_workers(launcher, cores)
+        jobs = make_jobs(points, workers)
+        if workers > 1:
+            runs = sum(len(point.missing) for point in points)
+            print(f"{runs} runs in {len(jobs)} jobs for {workers} workers")
         returns: list[JobReturn] = []
         with sharing_the_machine(launcher):
-            for portion in split_jobs(jobs, launcher, self.max_batch_size, count_cores()):
+            for portion in split_jobs(jobs, launcher, self.max_batch_size, cores):
                 returns += self.launcher.launch(portion, initial_job_idx=len(returns))
         return returns
 
@@ -268,11 +281,13 @@ def _seeds(typed: list[str], cfg: DictConfig) -> Seeds:
     return parse_seeds(",".join(word.strip("[]" + QUOTES) for word in typed))
 
 
-def _jobs(points: Sequence[Point]) -> list[list[str]]:
+def make_jobs(points: Sequence[Point], workers: int = 1) -> list[list[str]]:
+    """Return the overrides of each job."""
+    shares = share_seeds([len(point.missing) for point in points], workers)
     return [
         [*point.overrides, f"seed='{seeds}'"]
-        for point in points
-        for seeds in point.missing.split(point.spec.seeds_per_job)
+        for point, share in zip(points, shares, strict=True)
+        for seeds in point.missing.split(point.spec.seeds_per_job or min(share, point.spec.stack))
     ]
 
 

@@ -1,4 +1,4 @@
-"""How the worker processes of a launcher share a machine: the one place that counts threads.
+"""How the worker processes of a launcher share a machine and the seeds of a sweep.
 
 A launcher says in its own keys how many workers it starts (`n_jobs` of joblib) or how many cores a
 worker gets (`cpus_per_task` of submitit, `num_cpus` of Ray). Numeric libraries read the number of
@@ -22,6 +22,7 @@ EXTRAS = {  # that bring the packages of launchers
     "hydra_plugins.hydra_submitit_launcher": "slurm",
     "hydra_plugins.hydra_ray_launcher": "ray",
 }
+LEAST_STACK = 5  # seeds of a job while there are jobs enough: stacked ones are cheaper
 _ALL_AT_ONCE = ("hydra_plugins.hydra_submitit_launcher.submitit_launcher.LocalLauncher",)
 
 
@@ -52,6 +53,15 @@ def count_workers(launcher: Mapping[str, Any], cores: int) -> int:
     if _starts_all_at_once(launcher) or _find(launcher, "ray", "init", "address") == "local":
         return max(1, cores // count_threads(launcher, cores))
     return 1
+
+
+def share_seeds(missing: Sequence[int], workers: int) -> list[int]:
+    """Return how many seeds a job of each point may have, so that no worker is idle.
+
+    Each point is shared by all workers, as nobody knows how long it takes beside the others.
+    """
+    least = max(1, min(LEAST_STACK, sum(missing) // workers))
+    return [max(least, -(-seeds // workers)) for seeds in missing]
 
 
 def split_jobs(

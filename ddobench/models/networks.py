@@ -125,14 +125,8 @@ class Passes:
 
     def forward(self, x: Tensor) -> Tensor:  # (S, B, in) -> (S, B, out)
         """Return the outputs, and keep what the backward pass needs."""
-        if x.shape[1] != self._rows:
-            self._reserve(x)
-        self._fed[0] = x
-        for layer, output in enumerate(self._outputs):
-            multiply(self._fed[layer], self._weights[layer], output).add_(self._biases[layer])
-            if output is not self._outputs[-1]:
-                output.relu_()
-        return output
+        self._fill_hidden(x)
+        return self._feed(-1)
 
     def backward(self, error: Tensor) -> None:  # (S, B, out)
         """Write d loss / d parameters into the stack's gradient, from `error` = d loss / d output.
@@ -153,6 +147,24 @@ class Passes:
         """Return the only output of each row of x (S, K, in), (S, K), and its gradient."""
         return self.value(x), self.backward_to_input(torch.ones_like(x[..., :1]))
 
+    def gradient(self, x: Tensor) -> Tensor:
+        """Return the gradient of the only output of each row of x (S, K, in), but no output."""
+        self._fill_hidden(x)
+        return self.backward_to_input(torch.ones_like(x[..., :1]))
+
+    def _fill_hidden(self, x: Tensor) -> None:
+        """Fill all layers but the last."""
+        if x.shape[1] != self._rows:
+            self._reserve(x)
+        self._fed[0] = x
+        for layer in range(len(self._outputs) - 1):
+            self._feed(layer).relu_()
+
+    def _feed(self, layer: int) -> Tensor:  # (S, B, out)
+        """Return what a layer makes of what it is fed."""
+        product = multiply(self._fed[layer], self._weights[layer], self._outputs[layer])
+        return product.add_(self._biases[layer])
+
     def _descend(self, error: Tensor, *, weights: bool, inputs: bool) -> Tensor:
         for layer in reversed(range(len(self._weights))):
             fed = self._fed[layer]
@@ -165,7 +177,11 @@ class Passes:
                 torch.sum(error, dim=1, keepdim=True, out=self._bias_gradients[layer])
             if layer == 0 and not inputs:
                 break
-            upstream = multiply(error, self._transposed[layer], self._upstream[layer])
+            upstream = self._upstream[layer]
+            if error.shape[2] == 1:  # a sum of one term: the same bits without a matrix product
+                torch.mul(error, self._transposed[layer], out=upstream)
+            else:
+                multiply(error, self._transposed[layer], upstream)
             if layer == 0:
                 return upstream
             # ReLU: the gradient passes where the activation, no longer needed itself, is positive

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ddobench.contracts import Method, Task  # these need PyTorch, which takes seconds
     from ddobench.store.runs import Place, Store
 
+MOST_SEEDS = 50  # that are stacked into one job unless someone says otherwise
 SELECT = "select"  # the group of rules that choose settings
 _UNSAID = (CARD, "device")  # keys that never change a result
 _IRRELEVANT = (*_UNSAID, "file")  # of a file counts the hash of its content, not where it lies
@@ -44,7 +45,7 @@ class Specification:
     d: int
     n: int
     device: str
-    seeds_per_job: int
+    seeds_per_job: int | None  # None: nobody has said
     config: dict[str, Any]  # resolved: task, method, budget
     task_departures: dict[str, str]  # settings that are not those of its file
     method_departures: dict[str, str]
@@ -75,6 +76,11 @@ class Specification:
         """The method's label, colour and summary."""
         return dict(self.config["method"].get(CARD) or {})
 
+    @property
+    def stack(self) -> int:
+        """How many seeds are stacked into one job at most."""
+        return self.seeds_per_job or MOST_SEEDS
+
     def place(self, store: "Store") -> "Place":
         """Return where the runs of this specification are kept."""
         return store.place(self.task, self.method, self.d, self.n, self.digest)
@@ -94,7 +100,8 @@ def specify(cfg: DictConfig, choices: Mapping[str, Any]) -> Specification:
     check_one_of("device", cfg.device, ("auto", "cpu", "cuda"))
     check_whole("d", cfg.d, 1)
     check_whole("n", cfg.n, 2)
-    check_whole("seeds_per_job", cfg.seeds_per_job, 1)
+    if cfg.seeds_per_job is not None:
+        check_whole("seeds_per_job", cfg.seeds_per_job, 1)
     _check_timeout(cfg.timeout)
     check_memory(cfg.memory_gb)
     config = {key: _resolve(cfg, key) for key in ("task", "method", "budget")}

@@ -2,6 +2,7 @@
 
 import os
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,20 +12,24 @@ from omegaconf import OmegaConf
 
 import ddobench
 from ddobench.cli import hydra_hooks
-from ddobench.cli.sweeper import PointLoader
+from ddobench.cli.sweeper import Point, PointLoader, make_jobs
 from ddobench.cli.workers import (
     THREADS,
     check_installed,
+    count_cores,
     count_threads,
     count_workers,
     is_installed,
+    share_seeds,
     sharing_the_machine,
     split_jobs,
 )
 from ddobench.errors import UsageError
 from ddobench.registry import read_choice
 from ddobench.runner.memory import WORKERS
+from ddobench.seeds import parse_seeds
 from ddobench.store.runs import read_record
+from tests.support.fakes import Climb, specify_fake
 from tests.support.processes import PATIENCE, nursery
 from tests.support.records import OWN, same_record
 from tests.support.slurm import install_slurm, read_submitted
@@ -81,6 +86,9 @@ def test_a_launcher_stores_what_one_process_stores(
         monkeypatch.setenv(name, str(patience))
     out, _ = launch(tmp_path / "spread", f"hydra/launcher={launcher}")
     assert "20 runs finished" in out
+    if (workers := count_workers(read_choice("launcher", launcher), count_cores())) > 1:
+        jobs = sum(-(-10 // share) for share in share_seeds([10, 10], workers))
+        assert f"20 runs in {jobs} jobs for {workers} workers" in out
     run_here(tmp_path / "here")
     assert_same_records(tmp_path / "spread", tmp_path / "here")
 
@@ -157,6 +165,41 @@ def test_workers_are_told_their_share_unless_the_user_has(monkeypatch: pytest.Mo
     with sharing_the_machine({"n_jobs": 2}):
         assert [os.environ[name] for name in names] == ["3", "3", "3"]
     assert os.environ[THREADS] == "3"
+
+
+@pytest.mark.parametrize(
+    ("missing", "workers", "shares"),
+    [
+        ([20], 1, [20]),
+        ([20], 2, [10]),
+        ([21, 0], 2, [11, 5]),
+        ([50], 64, [1]),
+        ([50, 50, 50], 64, [2, 2, 2]),
+        ([50] * 100, 64, [5] * 100),
+        ([3], 2, [2]),
+    ],
+)
+def test_all_workers_get_seeds_of_a_point_and_stacks_stay_stacks(
+    missing: list[int], workers: int, shares: list[int]
+) -> None:
+    assert share_seeds(missing, workers) == shares
+
+
+@pytest.mark.parametrize(
+    ("told", "workers", "seeds"),
+    [
+        (None, 2, ["0-9", "10-19"]),
+        (None, 1, ["0-19"]),
+        (50, 2, ["0-19"]),
+        (8, 2, ["0-7", "8-15", "16-19"]),
+    ],
+)
+def test_workers_share_the_seeds_of_a_point_unless_the_user_has_said_how(
+    told: int | None, workers: int, seeds: list[str]
+) -> None:
+    spec, wanted = replace(specify_fake(Climb), seeds_per_job=told), parse_seeds("0-19")
+    jobs = make_jobs([Point(["d=3"], spec, wanted, wanted)], workers)
+    assert jobs == [["d=3", f"seed='{some}'"] for some in seeds]
 
 
 def test_jobs_wait_where_a_launcher_would_start_them_all_at_once() -> None:
