@@ -99,11 +99,18 @@ def test_the_tests_bring_along_what_builds_the_wheel() -> None:
     assert set(builds) <= set(project()["project"]["optional-dependencies"]["test"])
 
 
+BROUGHT_BY_EXTRAS = {"botorch": {"botorch", "gpytorch"}}  # imported only where they are used
+
+
 def test_what_is_imported_is_declared_and_what_is_declared_is_imported() -> None:
     folders = ("ddobench", "tasks", "baselines")
     files = {path.resolve() for folder in folders for path in (ROOT / folder).rglob("*.py")}
     imported = {name for path in files for name in imported_by(path)}
     foreign = imported - set(sys.stdlib_module_names) - {"ddobench"}
+    for extra, modules in BROUGHT_BY_EXTRAS.items():
+        assert modules <= foreign
+        assert extra in project()["project"]["optional-dependencies"]
+        foreign -= modules
     providers = packages_distributions()
     found = {name_of(distribution) for name in foreign for distribution in providers[name]}
     assert found == {name_of(word) for word in project()["project"]["dependencies"]}

@@ -164,7 +164,7 @@ def test_the_policy_of_the_page_allows_its_own_script_and_nothing_else(
     script = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)[-1]
     own = base64.b64encode(sha256(script.encode()).digest()).decode()
     assert policies == [
-        "default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
+        "default-src 'none'; img-src data: 'self' file:; style-src 'unsafe-inline'; "
         f"script-src 'sha256-{own}'"
     ]  # fmt: skip
     assert text.index("Content-Security-Policy") < text.index("<style")

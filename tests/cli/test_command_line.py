@@ -257,15 +257,18 @@ def test_an_experiment_may_be_a_union_of_sweeps(ddobench: Caller) -> None:
     words = ["experiment=known_graph", "d=5", "n=40", "budget=tiny", "seed=0", "-m"]
     _, plan, err = ddobench(*words, "plan=true")
     assert plan.splitlines() == [
+        "naive on rbf d=5 n=40: 1 of 1 seeds to run",
+        "random on rbf d=5 n=40: 1 of 1 seeds to run",
+        "linear on rbf d=5 n=40 search.steps=20: 1 of 1 seeds to run",
         "ga on rbf d=5 n=40 search.steps=20: 1 of 1 seeds to run",
         "fgm on rbf d=5 n=40 latent=identity graph=true search.steps=20: 1 of 1 seeds to run",
         f"what they cost is not known, as no run like them is stored in {ddobench.results}: "
         "one seed of each would tell",
-        "2 of 2 runs to do; plan=true runs nothing",
+        "5 of 5 runs to do; plan=true runs nothing",
     ], err
     code, _, err = ddobench(*words)
     assert code == 0, err
-    assert sorted(load(ddobench.results)["method"]) == ["fgm", "ga"]
+    assert sorted(load(ddobench.results)["method"]) == ["fgm", "ga", "linear", "naive", "random"]
 
 
 @pytest.mark.slow

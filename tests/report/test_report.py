@@ -40,10 +40,9 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Written:
 def test_a_report_has_every_promised_file_and_nothing_half_written(plain: Written) -> None:
     report = plain.page.parent
     names = {str(path.relative_to(report)) for path in plain.files}
-    figures = ("figures/regret-quadratic-n100", "figures/landmarks-quadratic-n100",
-               "figures/profiles-quadratic")  # fmt: skip
+    figures = ("figures/regret-quadratic-n100", "figures/landmarks-quadratic-n100")
     tables = ("scores", "controls", "pairs", "standings", "settings", "choices", "command_costs",
-              "costs", "cross", "rules", "claims")  # fmt: skip
+              "costs", "cross", "rules", "spread", "claims")  # fmt: skip
     papers = ("scores-quadratic", "pairs-quadratic", "claims-paper", "claims-ours")
     assert names == {
         "index.html", "README.md", "manifest.json", "tables/problems.csv", "tables/protocol.md",

@@ -12,7 +12,7 @@ from ddobench.report.tables.command_costs import cost_markdown, cost_table
 from ddobench.report.tables.comparisons import comparison_markdown
 from ddobench.report.tables.costs import cpu_markdown, cpu_table
 from ddobench.report.tables.crosses import cross_markdown, level_table, share_table
-from ddobench.report.tables.formats import score_markdown, to_csv
+from ddobench.report.tables.formats import DIGITS, score_markdown, to_csv
 from ddobench.report.tables.knobs import knob_markdown
 from ddobench.report.tables.pairs import pair_markdown
 from ddobench.report.tables.rules import rule_markdown
@@ -62,7 +62,7 @@ def table_files(
     }
     papers = latex_files(stored, verdicts)
     return {
-        **{f"{name}.csv": to_csv(frame) for name, frame in frames.items()},
+        **{f"{name}.csv": to_csv(frame, DIGITS) for name, frame in frames.items()},
         **{f"{name}.md": text for name, text in texts.items()},
         **{f"{name}.tex": text for name, text in papers.items()},
     }

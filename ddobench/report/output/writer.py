@@ -21,7 +21,7 @@ from ddobench.report.output.manifest import clear_stale
 from ddobench.report.output.rendering import render_all
 from ddobench.report.output.table_files import table_files
 from ddobench.report.page.page import FIRST_SWEEP, INTERVAL_NOTE, Contents, render_page
-from ddobench.report.tables.formats import problem_table, to_csv
+from ddobench.report.tables.formats import DIGITS, problem_table, to_csv
 from ddobench.report.tables.remarks import MethodRemarks
 from ddobench.report.tables.styles import explain_signs
 from ddobench.store.atomic import write_whole
@@ -90,7 +90,7 @@ def write_report(
     )
     texts = {
         **{
-            target / "figures" / f"{item.name}.csv": to_csv(item.data)
+            target / "figures" / f"{item.name}.csv": to_csv(item.data, DIGITS)
             for item in figures
             if NUMBERS in endings
         },

@@ -14,7 +14,7 @@ from ddobench.stats.samples import FEW
 MINUS = "\u2212"
 DASH = "\u2013"
 INTERVAL_RULE = f"Student's t below {FEW} seeds, the BCa bootstrap from {FEW} on"
-_DIGITS = 10  # of a number in a file
+DIGITS = 10  # in a table of a report; further ones of a mean depend on the CPU
 _EXACT = 1e-9  # what is smaller in absolute value is printed as 0
 _MANY = 40  # entries of a list before it is cut short
 _FORMULA = ("=", "+", "-", "@", "\t", "\n")  # how a cell begins that is computed
@@ -27,17 +27,13 @@ def problem_table(runs: pd.DataFrame) -> pd.DataFrame:
     return problems[columns].reset_index(drop=True)
 
 
-def to_csv(table: pd.DataFrame) -> str:
-    """Spell a table with ten digits, and with no text that a spreadsheet would compute.
-
-    Further digits of a mean depend on the instructions of a CPU, and a table is to be the same
-    everywhere.
-    """
+def to_csv(table: pd.DataFrame, digits: int | None = None) -> str:
+    """Spell a table, all digits unless told how many, with no text that a spreadsheet computes."""
     words = table.select_dtypes(exclude="number")
     safe = table.assign(**{str(name): words[name].map(escape_formula) for name in words})
     return str(
         safe.rename(columns=escape_formula).to_csv(
-            index=False, lineterminator="\n", float_format=f"%.{_DIGITS}g"
+            index=False, lineterminator="\n", float_format=digits and f"%.{digits}g"
         )
     )
 
