@@ -12,7 +12,6 @@ import io
 import sys
 import tempfile
 import time
-from pathlib import Path
 
 import ddobench.runner.execute as execution
 from ddobench.cli.main import main
@@ -23,13 +22,14 @@ LIMIT_MS = 5.0
 LIMIT_RATIO = 20.0
 
 
-def cpu_seconds(words: list[str]) -> tuple[float, float]:
-    """Return the CPU seconds of a sweep and of the work inside it."""
-    work = 0.0
+def cpu_seconds(batches: int = 1) -> tuple[float, float]:
+    """Return the CPU seconds of a sweep in so many batches and of the work inside it."""
+    work, ran = 0.0, 0
     original = execution.run_seeds
 
     def timed(*arguments: object) -> object:
-        nonlocal work
+        nonlocal work, ran
+        ran += 1
         began = time.process_time()
         try:
             return original(*arguments)  # type: ignore[arg-type]
@@ -39,7 +39,7 @@ def cpu_seconds(words: list[str]) -> tuple[float, float]:
     with tempfile.TemporaryDirectory() as folder:
         sys.argv = [
             "ddobench", "method=naive", "task=quadratic", "d=20", "-m",
-            f"seed=choice({','.join(map(str, range(SEEDS)))})", f"results_dir={folder}", *words,
+            f"seed=choice({','.join(map(str, range(SEEDS)))})", f"results_dir={folder}",
         ]  # fmt: skip
         execution.run_seeds = timed  # type: ignore[assignment]
         began = time.process_time()
@@ -51,26 +51,28 @@ def cpu_seconds(words: list[str]) -> tuple[float, float]:
                 main()
         finally:
             execution.run_seeds = original
-        return time.process_time() - began, work
+        spent = time.process_time() - began
+    assert ran == batches, f"expected {batches} batches, got {ran}"
+    return spent, work
 
 
-def measure(words: list[str], repeats: int) -> float:
+def measure(repeats: int, batches: int = 1) -> float:
     """Return the machinery's CPU milliseconds per seed, the least of some repeats."""
     costs = []
     for _ in range(repeats):
-        total, work = cpu_seconds(words)
+        total, work = cpu_seconds(batches)
         costs.append((total - work) / SEEDS * 1e3)
     return min(costs)
 
 
 if __name__ == "__main__":
-    cpu_seconds([])
-    ours = measure([], repeats=5)
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, "experiment", "plain.yaml")
-        file.parent.mkdir()
-        file.write_text("# @package _global_\ndefaults:\n  - override /hydra/sweeper: basic\n")
-        plain = measure(["--config-dir", folder, "experiment=plain"], repeats=2)
+    cpu_seconds()
+    ours = measure(repeats=5)
+    from ddobench.cli.sweeper import SeedSweeper  # which Hydra has made its own by now
+
+    basic = SeedSweeper.__base__
+    SeedSweeper.setup, SeedSweeper.sweep = basic.setup, basic.sweep  # type: ignore
+    plain = measure(repeats=2, batches=SEEDS)
     machine = describe_machine()
     print(f"{machine['cpu']}, Python {machine['python']}, {SEEDS} seeds of quadratic d=20")
     print(f"{'sweeper':<24}{'CPU ms per seed':>16}")

@@ -40,7 +40,7 @@ KEYS = {
     "budget": "full, small, tiny or few_designs: training steps and numbers of designs",
     "results_dir": "where runs are stored (results/runs)",
     "device": "auto, cpu or cuda",
-    "seeds_per_job": "how many seeds are stacked into one job of a sweep (50, fewer if workers would be idle)",
+    "seeds_per_job": "how many seeds are stacked into one job (50, fewer if workers would be idle)",
     "memory_gb": "memory that a stack of seeds may take (half of what is free)",
     "timeout": "seconds that one run may take (no limit); a stack of S seeds may take S times that",
     "hydra/launcher": "what spreads the jobs of a sweep, one of those above (basic: nothing does)",

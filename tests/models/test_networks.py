@@ -5,6 +5,7 @@ import torch
 from torch import Tensor, nn
 
 from ddobench.models.networks import Passes, StackedMLP
+from ddobench.models.products import multiply
 from ddobench.rng import Streams
 
 CPU = torch.device("cpu")
@@ -112,6 +113,27 @@ def test_a_seed_computes_the_same_bits_beside_any_companions(width: int) -> None
 
     alone, beside = compute([3, 5]), compute([1, 2, 5, 7, 8, 9, 10, 3])
     assert all(torch.equal(a, b) for a, b in zip(alone, beside, strict=True))
+
+
+@pytest.mark.bits
+@pytest.mark.parametrize("seeds", [[3], [1, 2, 3]])
+def test_an_error_goes_back_through_one_output_as_a_matrix_product_would(seeds: list[int]) -> None:
+    stack, error = make_stack((41, 64, 1), seeds), make_rows(1, seeds, 128)
+    x = make_rows(41, seeds, 128)
+    passes = Passes(stack)
+    passes.forward(x)
+    there = [weight.detach() for weight in stack.weights]
+    hidden = torch.baddbmm(stack.biases[0].detach(), x, there[0]).relu()
+    before = multiply(error, there[1].mT).where(hidden > 0, 0.0)
+    assert torch.equal(passes.backward_to_input(error), multiply(before, there[0].mT))
+
+
+@pytest.mark.bits
+@pytest.mark.parametrize("sizes", [(5, 1), (5, 8, 8, 1)])
+def test_a_gradient_without_its_value_is_the_same_gradient(sizes: tuple[int, ...]) -> None:
+    stack, x = make_stack(sizes, [1, 2]), make_rows(sizes[0], [1, 2])
+    gradient = Passes(stack).gradient(x).clone()
+    assert torch.equal(gradient, Passes(stack).value_and_gradient(x)[1])
 
 
 def test_a_seed_that_is_not_finite_harms_no_other() -> None:
