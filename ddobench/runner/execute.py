@@ -266,7 +266,7 @@ def run_seeds(
         **describe_machine(),
         "device": spec.device,
         "dtype": "float64 data and oracle, float32 networks",
-        "seeds_per_job": spec.seeds_per_job,
+        "seeds_per_job": spec.stack,
         "batch": len(seeds),
     }
     data = problem.visible_to(method.privileges(problem.data.space))
