@@ -33,7 +33,9 @@ def to_csv(table: pd.DataFrame, digits: int | None = None) -> str:
     safe = table.assign(**{str(name): words[name].map(escape_formula) for name in words})
     return str(
         safe.rename(columns=escape_formula).to_csv(
-            index=False, lineterminator="\n", float_format=digits and f"%.{digits}g"
+            index=False,
+            lineterminator="\n",
+            float_format=None if digits is None else f"%.{digits}g",
         )
     )
 
