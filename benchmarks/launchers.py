@@ -4,7 +4,7 @@ Both sweeps are whole commands, with all imports and start-up, and nobody says h
 has. On a busy machine the clock says little. The CPU time of each process then stands for the clock
 of an idle machine: that of the command, which comes first, and that of the busiest worker.
 
-Run: python benchmarks/launchers.py [--cpu] [--method linear] [--budget small]   (Linux)
+Run: python benchmarks/launchers.py [--cpu] [--method linear] [--budget small]
 """
 
 import argparse
