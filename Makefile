@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEMO := results/demo
 PUBLISHED := regret signs peak known_graph chains chains_small controls confidence supplement mixture later_code_map \
-	forms noise rows discovery binding landscapes fresh
+	forms noise rows discovery binding landscapes cross rules vae_spread
 
 .PHONY: help setup demo test numerics quick coverage lint smoke figures paper bench clean
 
