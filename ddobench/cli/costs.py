@@ -1,4 +1,7 @@
-"""What planned runs will cost, judged by stored runs that are like them; a guess is called one."""
+"""What planned runs will cost, by stored runs that are like them, else by published ones.
+
+A guess is called one.
+"""
 
 import math
 import os
@@ -7,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ddobench.cli.published_costs import Published, read_published
 from ddobench.runner.spec import MOST_SEEDS
 from ddobench.store.runs import Place, Store, sample_metadata
 
@@ -15,6 +19,8 @@ if TYPE_CHECKING:
 
 JOB_SECONDS = 1800.0  # CPU seconds that a job of a sweep had better take on a cluster
 _FLOAT = 8  # bytes
+_STORED = 4  # bytes of a number in a record
+_RECORD = 10e3  # bytes of a record without any designs
 _PROGRAM = 0.5e9  # bytes that Python and PyTorch take before they do anything
 _SAMPLE = 5  # stored runs that are looked at for each specification
 _PLACES = 3  # specifications that are looked at for each planned one
@@ -38,7 +44,7 @@ class Cost:
 
 
 def estimate_cost(store: Store, spec: "Specification") -> Cost | None:
-    """Return what a run of a specification costs by stored ones, None if nothing is like it."""
+    """Return what a run of a specification costs by others, None if nothing is like it."""
     own = _judge([spec.place(store)], spec)
     if own is not None:
         return own
@@ -47,6 +53,11 @@ def estimate_cost(store: Store, spec: "Specification") -> Cost | None:
     found = _judge(same_size, spec, "by other settings of this method and task")
     if found is not None:
         return found
+    published = [one for one in read_published() if (one.task, one.method, one.budget)
+                 == (spec.task, spec.method, spec.budget)]  # fmt: skip
+    for one in published:
+        if (one.d, one.n) == (spec.d, spec.n):
+            return _recall(one, spec, f"by {one.runs} published runs of another machine")
     sizes = {place: _scale(place, spec) for place in _places(store, f"{name}-d")}
     near = sorted(sizes, key=lambda place: abs(math.log(sizes[place])))
     for place in near[:_PLACES]:
@@ -54,7 +65,19 @@ def estimate_cost(store: Store, spec: "Specification") -> Cost | None:
         found = _judge([place], spec, guess, sizes[place])
         if found is not None:
             return found
+    if published:
+        one = min(published, key=lambda one: abs(math.log(_compare(spec, one.d, one.n))))
+        guess = "from published runs of another size and machine, as if time grew with d and n alike"
+        return _recall(one, spec, guess, _compare(spec, one.d, one.n))
     return None
+
+
+def _recall(one: Published, spec: "Specification", guess: str, scale: float = 1.0) -> Cost:
+    """Return the cost of a planned run by published ones, whose records hold less than new ones."""
+    designs = (one.iterations, one.designs)
+    numbers = 2 * math.prod(designs) + one.designs * spec.d  # values, predictions, last designs
+    memory = _count_numbers({"values": designs}, spec) * _FLOAT
+    return Cost(one.cpu * scale, _RECORD + _STORED * numbers, memory, one.runs, guess)
 
 
 def _places(store: Store, beginning: str) -> list[Place]:
@@ -71,7 +94,11 @@ def _scale(place: Place, spec: "Specification") -> float:
     """Return how many times as large a planned run is."""
     match = _SIZE.search(place.folder.name)
     assert match is not None  # or it would not be among the places
-    return spec.d * spec.n / max(1, int(match[1]) * int(match[2]))
+    return _compare(spec, int(match[1]), int(match[2]))
+
+
+def _compare(spec: "Specification", d: int, n: int) -> float:
+    return spec.d * spec.n / max(1, d * n)
 
 
 def _judge(

@@ -68,6 +68,7 @@ def _no_key(match: re.Match[str], config_name: str) -> str:
         return f"there is no key {key!r} any more; write {renamed}"
     if dot:
         known = [f"{group}.{name}" for name in registry.parameters(group)]
+        known += [f"{group}.training.{name}" for name in registry.parameters("training")]
         return f"there is no key {key!r}{_suggest(key, known)}; --cfg job lists those there are"
     return f"there is no key {key!r}{_suggest(key, keys)}; the keys are {', '.join(keys)}"
 
@@ -75,9 +76,16 @@ def _no_key(match: re.Match[str], config_name: str) -> str:
 def _new_spelling(key: str) -> str | None:
     """Return what replaced a parameter of a method that belongs to one of its parts now."""
     for old, new in _MOVED.items():
-        if key == old or key.startswith(f"{old}."):
+        rest = key.removeprefix(f"{old}.")
+        if key == old or (rest != key and _exists(rest)):
             return new + key.removeprefix(old)
     return None
+
+
+def _exists(rest: str) -> bool:
+    """Tell whether what was typed below a moved key is a parameter of some part at all."""
+    groups = ("surrogate", "search", "training")
+    return "." not in rest and any(rest in registry.parameters(group) for group in groups)
 
 
 def _no_file(match: re.Match[str], _: str) -> str:

@@ -13,6 +13,7 @@ from ddobench.cli.costs import (
     format_bytes,
     format_seconds,
 )
+from ddobench.cli.published_costs import TABLE, Published, read_published, tabulate
 from ddobench.runner.spec import Specification
 from ddobench.store.compaction import compact
 from ddobench.store.records import Record
@@ -64,6 +65,36 @@ def test_runs_that_are_not_alike_tell_nothing(tmp_path: Path, changes: dict[str,
     spec: Any = replace(SPEC, digest="other", **changes)
     assert estimate_cost(fill(tmp_path), spec) is None
     assert estimate_cost(Store(tmp_path / "nowhere"), SPEC) is None
+
+
+def test_published_runs_tell_a_guess_where_nothing_like_them_is_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    published = [Published("toy", "mine", "tiny", 3, 10, 7, 5.0, iterations=20, designs=100),
+                 Published("toy", "mine", "tiny", 3, 1000, 7, 9.0, iterations=20, designs=100),
+                 Published("toy", "mine", "full", 3, 10, 7, 900.0, iterations=20, designs=100)]  # fmt: skip
+    monkeypatch.setattr("ddobench.cli.costs.read_published", lambda: published)
+    empty = Store(tmp_path / "empty")
+    same = estimate_cost(empty, SPEC)
+    assert same is not None
+    assert same.describe() == (
+        "about 5 s of CPU time each (a guess by 7 published runs of another machine)"
+    )
+    assert same.disk > 2 * 20 * 100 * 4
+    larger = estimate_cost(empty, replace(SPEC, n=20))
+    assert larger is not None
+    assert larger.cpu == 10.0
+    assert "a guess from published runs of another size and machine" in larger.describe()
+    stored = estimate_cost(fill(tmp_path), SPEC)
+    assert stored is not None
+    assert stored.cpu == 2.0
+
+
+def test_the_table_of_published_costs_is_that_of_the_published_records() -> None:
+    records = Path(__file__).parents[2] / "results" / "paper" / "records"
+    assert tabulate(records) == TABLE.read_text(encoding="utf-8")
+    line = [one for one in read_published() if (one.method, one.d, one.n) == ("fgm", 41, 10000)]
+    assert {one.task for one in line} >= {"chain"}
 
 
 def test_runs_that_only_looked_at_the_clock_tell_a_guess(tmp_path: Path) -> None:

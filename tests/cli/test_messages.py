@@ -39,6 +39,11 @@ def error_of(*overrides: str) -> Exception:
             "there is no key 'method.rigde' (did you mean 'method.ridge'?); "
             "--cfg job lists those there are",
         ),
+        (
+            "method.training.stepz=1",
+            "there is no key 'method.training.stepz' (did you mean 'method.training.steps'?); "
+            "--cfg job lists those there are",
+        ),
         ("d=4,5", "d=4,5 is a sweep; add -m to run it"),
         ("d=range(4,6)", "d=range(4,6) is a sweep; add -m to run it"),
         ("d=[1", "'[1' cannot be read as a value; close its brackets and quotes"),

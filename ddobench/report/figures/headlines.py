@@ -45,7 +45,7 @@ _TEXT = (
 
 
 def headline(stored: ReportData) -> Iterator[Figure | Absence]:
-    """Draw one panel for each task with a known optimum, at the number of rows with most runs."""
+    """Draw one panel for each task with a known optimum, at the number of rows with most sizes."""
     points = _points(stored)
     families = _choose_families(points)
     if not families:
@@ -80,7 +80,7 @@ def _points(stored: ReportData) -> pd.DataFrame:
 
 
 def _choose_families(points: pd.DataFrame) -> list[pd.DataFrame]:
-    """Return one family for each task: the one with most dimensions, then methods, then seeds.
+    """Return one family for each task: the one with most dimensions, then rows, then methods.
 
     Tasks with one dimension only are left out where others have several, and those where no method
     does anything.
@@ -91,8 +91,8 @@ def _choose_families(points: pd.DataFrame) -> list[pd.DataFrame]:
         if not families:
             continue
         chosen.append(max(families, key=lambda own: (
-            own["budget"].iloc[0] == "full", own["d"].nunique(), own["method"].nunique(),
-            own["seeds"].sum(),
+            own["budget"].iloc[0] == "full", own["d"].nunique(), own["n"].iloc[0],
+            own["method"].nunique(),
         )))  # fmt: skip
     several = [family for family in chosen if len(set(family["d"])) > 1]
     return (several or chosen)[:_MOST_PANELS]

@@ -1,0 +1,75 @@
+"""What published runs cost, for plans of what nothing stored is like.
+
+The table beside this file is made from published records by
+
+    python -m ddobench.cli.published_costs results/paper/records
+"""
+
+import csv
+import functools
+import sys
+from collections.abc import Iterator
+from dataclasses import astuple, dataclass, fields
+from io import StringIO
+from pathlib import Path
+
+TABLE = Path(__file__).with_suffix(".csv")
+KEY = ["task", "method", "budget", "d", "n"]
+
+
+@dataclass(frozen=True)
+class Published:
+    """The mean cost of the published runs of one method on one task and size."""
+
+    task: str
+    method: str
+    budget: str
+    d: int
+    n: int
+    runs: int
+    cpu: float  # seconds
+    iterations: int
+    designs: int
+
+
+@functools.cache
+def read_published() -> list[Published]:
+    """Return the costs of published runs, by method and size."""
+    with TABLE.open(encoding="utf-8", newline="") as file:
+        return [
+            Published(row["task"], row["method"], row["budget"], int(row["d"]), int(row["n"]),
+                      int(row["runs"]), float(row["cpu"]), int(row["iterations"]),
+                      int(row["designs"]))
+            for row in csv.DictReader(file)
+        ]  # fmt: skip
+
+
+def tabulate(folder: str | Path) -> str:
+    """Return the table as its text, from the records of a folder."""
+    text = StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(field.name for field in fields(Published))
+    writer.writerows((*astuple(one)[:6], f"{one.cpu:.3g}", *astuple(one)[7:])
+                     for one in _sum_up(folder))  # fmt: skip
+    return text.getvalue()
+
+
+def _sum_up(folder: str | Path) -> Iterator[Published]:
+    from ddobench.store.runs import load
+
+    runs = load(folder)
+    runs = runs[(runs["status"] == "ok") & (runs["seconds_cpu"] >= 0)]
+    for key, group in runs.groupby(KEY, sort=True):
+        default = group[(group["task_variant"] == "") & (group["method_variant"] == "")]
+        found = group if default.empty else default  # other settings tell only if nothing else does
+        yield Published(
+            *key,
+            runs=len(found),
+            cpu=float(found["seconds_cpu"].mean()),
+            iterations=int(found["iterations"].max()),
+            designs=int(found["designs"].max()),
+        )
+
+
+if __name__ == "__main__":
+    TABLE.write_text(tabulate(sys.argv[1]), encoding="utf-8")
