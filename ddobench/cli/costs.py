@@ -67,7 +67,9 @@ def estimate_cost(store: Store, spec: "Specification") -> Cost | None:
             return found
     if published:
         one = min(published, key=lambda one: abs(math.log(_compare(spec, one.d, one.n))))
-        guess = "from published runs of another size and machine, as if time grew with d and n alike"
+        guess = (
+            "from published runs of another size and machine, as if time grew with d and n alike"
+        )
         return _recall(one, spec, guess, _compare(spec, one.d, one.n))
     return None
 

@@ -83,12 +83,13 @@ def test_variants_sizes_and_budgets_get_figures_of_their_own() -> None:
         *sweep(seeds=2, n=300),
         *sweep(seeds=2, task_variant="signs=random"),
         *sweep(seeds=2, task_variant="signs:random"),
-        *sweep(seeds=2, budget="tiny"),
+        *sweep(seeds=2, task_variant="signs=other", budget="tiny"),
+        *sweep(seeds=2, budget="tiny"),  # which the full one is drawn for
     ]
     found = [item.name for item in draw_all(evidence_of(rows)) if isinstance(item, Figure)]
     assert {name for name in found if name.startswith("regret")} == {
         "regret-quadratic-n100",
-        "regret-quadratic-n100-tiny",
+        "regret-quadratic-signs-other-n100-tiny",
         "regret-quadratic-n300",
         "regret-quadratic-signs-random-n100",
         "regret-quadratic-signs-random-n100-2",

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from ddobench.progress import track
 from ddobench.report.data.report_data import ReportData
+from ddobench.report.figures.close_ups import look_closer, tell_left_out
 from ddobench.report.figures.codes import codes_beside_designs
 from ddobench.report.figures.confidence import scores_by_confidence
 from ddobench.report.figures.controls import variant_controls
@@ -55,7 +56,22 @@ FIGURES: tuple[FigureFunction, ...] = (
     mean_rank_diagrams,
     variance_by_part,
     losses_by_rule,
+    tell_left_out,
 )
+CLOSE_UPS = frozenset({
+    best_visible_and_optimum,
+    value_by_iteration,
+    survivors_by_iteration,
+    invalid_by_iteration,
+    prediction_and_truth,
+    optimum_share_by_dimension,
+    variant_controls,
+    discovered_graph,
+    graph_of_units,
+    codes_beside_designs,
+    seconds_by_method,
+    regret_by_dimension,
+})  # fmt: skip
 
 
 def draw_all(stored: ReportData) -> list[Figure | Absence]:
@@ -66,8 +82,9 @@ def draw_all(stored: ReportData) -> list[Figure | Absence]:
 def draw_each(stored: ReportData) -> Iterator[Figure | Absence]:
     """Draw one figure after the other, each under a name of its own."""
     names: dict[str, int] = {}
+    near = look_closer(stored)
     for function in track(FIGURES, "drawing figures"):
-        for item in function(stored):
+        for item in function(near if function in CLOSE_UPS else stored):
             if isinstance(item, Figure):
                 names[item.name] = names.get(item.name, 0) + 1
                 again = names[item.name]

@@ -1,0 +1,59 @@
+"""Which runs get figures of their own, beside those that show a whole sweep at once.
+
+A sweep over many numbers of rows at one size is shown as such, and closely at most rows only; a
+reduced budget is left to figures of its own where the same task was run at the full one.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pandas as pd
+
+from ddobench.report.data.report_data import ReportData
+from ddobench.report.figures.figure import Absence
+from ddobench.report.tables.columns import STUDY
+
+MOST_ROWS = 5  # numbers of rows at one size that each get figures of their own
+
+
+def look_closer(stored: ReportData) -> ReportData:
+    """Return the runs that get figures of their own."""
+    runs = stored.runs
+    left_out = _has_full_budget(runs) | _is_one_of_many_rows(runs)
+    if not left_out.any():
+        return stored
+    kept = runs[~left_out].reset_index(drop=True)
+    curves = stored.curves[stored.curves["digest"].isin(kept["digest"])].reset_index(drop=True)
+    return replace(stored, runs=kept, curves=curves)
+
+
+def tell_left_out(stored: ReportData) -> Iterator[Absence]:
+    """Say how to see what is not looked at closely."""
+    runs = stored.runs
+    for (task, budget), _ in runs[_has_full_budget(runs)].groupby(["task", "budget"], sort=True):
+        yield Absence(
+            title=f"Budget {budget} by itself",
+            task=str(task),
+            reason="this task was run at the full budget too, which is drawn",
+            remedy=f"python -m ddobench.report task={task} budget={budget}",
+        )
+    for task, own in runs[_is_one_of_many_rows(runs)].groupby("task", sort=True):
+        yield Absence(
+            title="Each number of rows by itself",
+            task=str(task),
+            reason="there are many, and another figure shows them all",
+            remedy=f"python -m ddobench.report task={task} n={own['n'].iloc[0]}",
+        )
+
+
+def _has_full_budget(runs: pd.DataFrame) -> "pd.Series[bool]":
+    full = runs["budget"] == "full"
+    return ~full & full.groupby([runs["task"], runs["task_variant"]]).transform("any")
+
+
+def _is_one_of_many_rows(runs: pd.DataFrame) -> "pd.Series[bool]":
+    studies = runs.groupby(STUDY)
+    many = (studies["d"].transform("nunique") == 1) & (
+        studies["n"].transform("nunique") > MOST_ROWS
+    )
+    return many & (runs["n"] < studies["n"].transform("max"))
