@@ -59,11 +59,16 @@ def _sum_up(folder: str | Path) -> Iterator[Published]:
 
     runs = load(folder)
     runs = runs[(runs["status"] == "ok") & (runs["seconds_cpu"] >= 0)]
-    for key, group in runs.groupby(KEY, sort=True):
+    for _, group in runs.groupby(KEY, sort=True):
         default = group[(group["task_variant"] == "") & (group["method_variant"] == "")]
         found = group if default.empty else default  # other settings tell only if nothing else does
+        place = found[KEY].iloc[0]
         yield Published(
-            *key,
+            task=str(place["task"]),
+            method=str(place["method"]),
+            budget=str(place["budget"]),
+            d=int(place["d"]),
+            n=int(place["n"]),
             runs=len(found),
             cpu=float(found["seconds_cpu"].mean()),
             iterations=int(found["iterations"].max()),

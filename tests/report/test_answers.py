@@ -117,9 +117,9 @@ def test_the_plainest_study_of_a_task_leads() -> None:
     assert set(board["task_variant"]) == {""}
 
 
-def _figure(name: str, rows: int = 1) -> Figure:
-    data = pd.DataFrame({"x": range(rows)})
-    return Figure(name=name, title=name, caption="c", task="t", data=data, commands=(),
+def _figure(name: str, rows: int = 1, methods: int = 1, task: str = "t") -> Figure:
+    data = pd.DataFrame({"method": [f"m{i % methods}" for i in range(rows)]})
+    return Figure(name=name, title=name, caption="c", task=task, data=data, commands=(),
                   drawing=Drawing(), subject="methods")  # fmt: skip
 
 
@@ -131,6 +131,16 @@ def test_at_most_ten_figures_lead_the_headline_first_and_every_kind_has_its_turn
     assert "marginals-a" not in found
     wide = [_figure("share-a", 2), _figure("share-b", 5)]
     assert [figure.name for figure in choose_leading(wide)] == ["share-b", "share-a"]
+
+
+def test_the_figure_with_more_methods_leads_and_regret_takes_the_task_that_shares_do_not() -> None:
+    figures = [
+        _figure("share-long", 9, methods=2, task="long"),
+        _figure("share-many", 5, methods=5, task="many"),
+        _figure("regret-many", 9, methods=9, task="many"),
+        _figure("regret-long", 2, methods=2, task="long"),
+    ]
+    assert [figure.name for figure in choose_leading(figures, 2)] == ["share-many", "regret-long"]
 
 
 def test_the_readme_has_answers_claims_failures_with_their_control_board_and_cost() -> None:

@@ -30,19 +30,21 @@ def look_closer(stored: ReportData) -> ReportData:
 def tell_left_out(stored: ReportData) -> Iterator[Absence]:
     """Say how to see what is not looked at closely."""
     runs = stored.runs
-    for (task, budget), _ in runs[_has_full_budget(runs)].groupby(["task", "budget"], sort=True):
+    reduced = runs.loc[_has_full_budget(runs), ["task", "budget"]].drop_duplicates()
+    for task, budget in reduced.sort_values(["task", "budget"]).itertuples(index=False):
         yield Absence(
             title=f"Budget {budget} by itself",
-            task=str(task),
+            task=task,
             reason="this task was run at the full budget too, which is drawn",
             remedy=f"python -m ddobench.report task={task} budget={budget}",
         )
-    for task, own in runs[_is_one_of_many_rows(runs)].groupby("task", sort=True):
+    swept = runs[_is_one_of_many_rows(runs)].sort_values("n").drop_duplicates("task")
+    for task, n in swept[["task", "n"]].itertuples(index=False):
         yield Absence(
             title="Each number of rows by itself",
-            task=str(task),
+            task=task,
             reason="there are many, and another figure shows them all",
-            remedy=f"python -m ddobench.report task={task} n={own['n'].iloc[0]}",
+            remedy=f"python -m ddobench.report task={task} n={n}",
         )
 
 

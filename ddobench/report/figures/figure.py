@@ -5,6 +5,7 @@ that says why there is nothing to draw and what would help. `gallery` lists them
 """
 
 import io
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -18,6 +19,12 @@ from ddobench.report.figures.dark_mode import add_dark_mode
 from ddobench.report.figures.drawing import LOOK
 
 FORMATS = ("svg", "png", "pdf")
+_PLACE = re.compile(r'(?<=[ \n])(x|y|width|height)="([^"]*)"')
+_PATH = re.compile(r'(?<=[ \n])d="([^"]*)"')
+_COMMAND = re.compile(r"\s*([MLQCz])\s*")
+_LONG = re.compile(r"-?\d+\.\d{3,}")
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_INDENT = re.compile(r">\s+<")
 _UNDATED = {"svg": {"Date": None}, "png": {"Software": None}, "pdf": {"CreationDate": None}}
 
 
@@ -32,8 +39,23 @@ def render_drawing(drawing: Drawing, ending: str) -> bytes:
             buffer, format=ending, dpi=300, metadata=_UNDATED[ending], transparent=ending == "svg"
         )
     if ending == "svg":
-        return add_dark_mode(buffer.getvalue().decode()).encode()
+        return tighten(add_dark_mode(buffer.getvalue().decode())).encode()
     return buffer.getvalue()
+
+
+def tighten(svg: str) -> str:
+    """Return the same drawing in four fifths of its letters: hundredths of a point, no indents."""
+    svg = _PLACE.sub(lambda match: f'{match[1]}="{_round(match[2])}"', svg)
+    svg = _PATH.sub(lambda match: f'd="{_join(_round(match[1]))}"', svg)
+    return _INDENT.sub(">\n<", _COMMENT.sub("", svg))
+
+
+def _join(path: str) -> str:
+    return _COMMAND.sub(r"\1", path).strip()
+
+
+def _round(numbers: str) -> str:
+    return _LONG.sub(lambda match: f"{float(match[0]):.2f}".rstrip("0").rstrip("."), numbers)
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,6 @@ FIGURES: tuple[FigureFunction, ...] = (
     mean_rank_diagrams,
     variance_by_part,
     losses_by_rule,
-    tell_left_out,
 )
 CLOSE_UPS = frozenset({
     best_visible_and_optimum,
@@ -90,3 +89,4 @@ def draw_each(stored: ReportData) -> Iterator[Figure | Absence]:
                 again = names[item.name]
                 item = replace(item, name=f"{item.name}-{again}") if again > 1 else item
             yield item
+    yield from tell_left_out(stored)

@@ -15,15 +15,26 @@ KINDS = (
 def choose_leading(figures: Sequence[Figure], most: int = MOST) -> list[Figure]:
     """Return the figures that lead, at most so many, the headline first.
 
-    Every kind has its turn before one has its second; within a kind more numbers come first.
+    Every kind has its turn before one has its second; within a kind more methods come first, then
+    more numbers. A task whose shares of the optimum lead comes last in figures of regret.
     """
     turns: list[tuple[int, int, Figure]] = []
+    shown: set[str] = set()  # tasks whose shares lead
     for place, kind in enumerate(KINDS):
         own = [figure for figure in figures if _kind(figure) == kind]
-        own.sort(key=lambda figure: (-len(figure.data), figure.name))
+        own.sort(key=_sort_key)
+        if kind == "regret":
+            own.sort(key=lambda figure: figure.task in shown)
+        if kind == "share":
+            shown |= {figure.task for figure in own[:1]}
         turns += [(turn, place, figure) for turn, figure in enumerate(own)]
     turns.sort(key=lambda item: item[:2])
     return [figure for _, _, figure in turns[:most]]
+
+
+def _sort_key(figure: Figure) -> tuple[int, int, str]:
+    methods = figure.data["method"].nunique() if "method" in figure.data else 0
+    return -methods, -len(figure.data), figure.name
 
 
 def _kind(figure: Figure) -> str:

@@ -5,6 +5,7 @@ import math
 import re
 from hashlib import sha256
 from typing import Any
+from zlib import crc32
 
 from markupsafe import Markup, escape
 
@@ -28,9 +29,10 @@ def embed_svg(svg: str, name: str, title: str) -> Markup:
     """Make a stand-alone SVG part of a page: ids of its own, a size that adapts, a spoken title."""
     body = svg[svg.index("<svg") :]
     body = re.sub(r"<metadata>.*?</metadata>", "", body, count=1, flags=re.DOTALL)
-    body = re.sub(r'\bid="', f'id="{name}-', body)
-    body = re.sub(r'href="#', f'href="#{name}-', body)
-    body = re.sub(r"url\(#", f"url(#{name}-", body)
+    own = f"f{crc32(name.encode()):x}-"  # short: every letter of every text of a figure has it
+    body = re.sub(r'\bid="', f'id="{own}', body)
+    body = re.sub(r'href="#', f'href="#{own}', body)
+    body = re.sub(r"url\(#", f"url(#{own}", body)
     tag, rest = body.split(">", 1)
     tag = re.sub(r'\s(?:width|height)="[^"]*"', "", tag)
     spoken = Markup('{} role="img" aria-label="{}">').format(Markup(tag), title)
