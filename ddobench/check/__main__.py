@@ -2,7 +2,8 @@
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
 
 from ddobench import registry
@@ -45,14 +46,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from ddobench.check.examination import examine  # which needs PyTorch
 
         report = Report(listed)
-        for title, findings in examine(words, _METHODS):
-            report.add(title, findings)
+        with _one_thread():
+            for title, findings in examine(words, _METHODS):
+                report.add(title, findings)
     except UsageError as error:
         _complain(str(error))
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
     return report.conclude()
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Keep small runs on one thread: several gain nothing, and crawl where the cores are busy."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def _check_words(typed: list[str]) -> list[str]:
