@@ -47,6 +47,7 @@ def test_every_level_has_its_scores_from_the_lowest_confidence_up(tmp_path: Path
     left, middle, right = figure.drawing.axes
     assert [text.get_text() for text in left.get_xticklabels()] == [".5", ".95", ".999"]
     assert "sd" in left.get_ylabel()
+    assert "best visible design" in [line.get_label() for line in left.get_lines()]
     assert "%" in middle.get_ylabel()
     heights = [np.asarray(line.get_ydata(), float).tolist() for line in middle.get_lines()]
     assert pytest.approx([25, 2.5, 0.05]) in heights

@@ -17,6 +17,7 @@ from ddobench.report.data.details import climbing_runs, read_details, stage_sett
 from ddobench.report.data.files import row_stem
 from ddobench.report.data.report_data import ReportData
 from ddobench.report.data.samples import count_seeds
+from ddobench.report.figures.doing_nothing import BEST_VISIBLE
 from ddobench.report.figures.drawing import FAINT, INK, LOOK, PALE, blank_drawing, limits_around
 from ddobench.report.figures.figure import Absence, Figure
 from ddobench.report.figures.labels import wrap_text
@@ -44,8 +45,8 @@ _TEXT = (
     "A pair of codes is an edge where the test of independence rejects at level \u03b1: the higher "
     "the confidence 1\u00a0\u2212\u00a0\u03b1, the fewer the edges. Marks are means over seeds "
     f"with 95\u00a0% intervals ({INTERVAL_RULE}), small dots the seeds; levels are evenly spaced. "
-    "The best iteration is an oracle's choice. The dotted line is the number of edges that chance "
-    "alone would give."
+    "The best iteration is an oracle's choice. Dotted: the best visible design, which is doing "
+    "nothing, and the number of edges that chance alone would give."
 )
 
 
@@ -110,7 +111,7 @@ def _seed_table(stored: ReportData, sweep: pd.DataFrame) -> pd.DataFrame:
         told = read_details(stored, run) if place < _MOST_FILES else {}
         codes = len(told.get("pseudo_hessian") or ())
         rows.append({
-            **run[["alpha", "seed", *_SCALES]],
+            **run[["alpha", "seed", "best_visible", *_SCALES]],
             "edges": len(told["edges"]) if "edges" in told else np.nan,
             "cliques": told.get("cliques", np.nan),
             "edges_by_chance": run["alpha"] * comb(codes, 2) if codes else np.nan,
@@ -143,7 +144,10 @@ def _draw(points: pd.DataFrame, seeds: pd.DataFrame, style: Style, name: str) ->
         drawing.set_layout_engine("constrained", w_pad=0.06, h_pad=0.06)
         drawing.suptitle(title, x=0.012, ha="left", fontsize=9.5, parse_math=False)
         panels = drawing.subplots(1, len(_PANELS), squeeze=False)[0]
-        panels[0].set_ylim(*limits_around([0.0, *_heights(points, seeds, panel=0)]))
+        nothing = float(seeds.drop_duplicates("seed")["best_visible"].mean())
+        panels[0].set_ylim(*limits_around([0.0, nothing, *_heights(points, seeds, panel=0)]))
+        panels[0].axhline(nothing, color=BEST_VISIBLE.color, linewidth=1.1,
+                          dashes=BEST_VISIBLE.dashes, label=BEST_VISIBLE.label)  # fmt: skip
         panels[1].set_ylim(-4, 104)
         panels[2].set_ylim(0, limits_around([0.0, 1.0, *_heights(points, seeds, panel=2)])[1])
         for axes, (unit, scores) in zip(panels, _PANELS.items(), strict=True):
