@@ -109,7 +109,7 @@ def _figure(stored: ReportData, family: pd.DataFrame, reading: Reading) -> Figur
     order = points.groupby([*CELL, *SERIES], as_index=False)["iteration"].max().merge(
         last[["d", *SERIES, "mean"]], on=["d", *SERIES], how="left"
     )  # fmt: skip
-    styles = lead_styles(stored, order, "mean", lower_is_better=reading.fraction)
+    styles = lead_styles(stored, order, "mean")  # the highest, of invalid designs too: who has them
     landmarks = landmark_means(stored, family)
     first = family.iloc[0]
     name = name_runs(first, "n")
