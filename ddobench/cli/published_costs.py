@@ -28,7 +28,7 @@ class Published:
     n: int
     runs: int
     cpu: float  # seconds
-    iterations: int
+    iterations: int  # that are recorded
     designs: int
 
 
@@ -55,8 +55,14 @@ def tabulate(folder: str | Path) -> str:
 
 
 def _sum_up(folder: str | Path) -> Iterator[Published]:
-    from ddobench.store.runs import load
+    from ddobench.store.runs import Store, load, sample_metadata
 
+    sizes = {
+        place.digest: meta["shape"]["values"][0]
+        for place in Store(folder).places()
+        for meta, _ in sample_metadata(place, 1)
+        if meta["shape"].get("values")
+    }
     runs = load(folder)
     runs = runs[(runs["status"] == "ok") & (runs["seconds_cpu"] >= 0)]
     for _, group in runs.groupby(KEY, sort=True):
@@ -71,7 +77,7 @@ def _sum_up(folder: str | Path) -> Iterator[Published]:
             n=int(place["n"]),
             runs=len(found),
             cpu=float(found["seconds_cpu"].mean()),
-            iterations=int(found["iterations"].max()),
+            iterations=max(sizes.get(digest, 1) for digest in found["digest"]),
             designs=int(found["designs"].max()),
         )
 
