@@ -1,6 +1,11 @@
 """Promises about which runs get figures of their own."""
 
-from ddobench.report.figures.close_ups import MOST_ROWS, look_closer, tell_left_out
+from ddobench.report.figures.close_ups import (
+    MOST_COMBINATIONS,
+    MOST_ROWS,
+    look_closer,
+    tell_left_out,
+)
 from tests.support.synthetic_runs import Row, evidence_of, sweep
 
 
@@ -30,3 +35,22 @@ def test_of_many_numbers_of_rows_at_one_size_only_the_largest_is_looked_at() -> 
     assert look_closer(few) is few
     against_d = evidence_of([row for n in many for row in rows_of(n, dimensions=(5, 7))])
     assert look_closer(against_d) is against_d
+
+
+def test_the_combinations_of_a_large_cross_are_left_to_its_own_figure() -> None:
+    def crossed(latents: int) -> list[Row]:
+        base = {"axes": "identity", "graph": "complete", "surrogate": "mlp"}
+        return [
+            row | base | {"latent": f"l{a}", "search": f"s{b}", "digest": f"{a}{b}",
+                          "method_variant": f"latent=l{a} search=s{b}" if a + b else ""}
+            for a in range(latents)
+            for b in range(4)
+            for row in sweep(methods=["ga"], dimensions=[5], seeds=2)
+        ]  # fmt: skip
+
+    large = evidence_of(crossed(MOST_COMBINATIONS // 4 + 1))
+    assert len(large.crosses) == 1
+    assert set(look_closer(large).runs["method_variant"]) == {""}
+    small = evidence_of(crossed(MOST_COMBINATIONS // 4))
+    assert len(small.crosses) == 1
+    assert look_closer(small) is small
