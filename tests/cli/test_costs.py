@@ -70,9 +70,10 @@ def test_runs_that_are_not_alike_tell_nothing(tmp_path: Path, changes: dict[str,
 def test_published_runs_tell_a_guess_where_nothing_like_them_is_stored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    published = [Published("toy", "mine", "tiny", 3, 10, 7, 5.0, iterations=20, designs=100),
-                 Published("toy", "mine", "tiny", 3, 1000, 7, 9.0, iterations=20, designs=100),
-                 Published("toy", "mine", "full", 3, 10, 7, 900.0, iterations=20, designs=100)]  # fmt: skip
+    published = [
+        Published("toy", "mine", budget, 3, n, runs=7, cpu=cpu, iterations=20, designs=100)
+        for budget, n, cpu in (("tiny", 10, 5.0), ("tiny", 1000, 9.0), ("full", 10, 900.0))
+    ]
     monkeypatch.setattr("ddobench.cli.costs.read_published", lambda: published)
     empty = Store(tmp_path / "empty")
     same = estimate_cost(empty, SPEC)

@@ -31,7 +31,7 @@ from ddobench.report.tables.looks import NOTHING, REFERENCE, role_of
 from ddobench.report.tables.nothing import does_nothing
 from ddobench.report.tables.styles import Style
 
-MOST_LINES = 8
+MOST_LINES = 9
 _WIDTH, _PANEL = 4.4, 1.75  # inches
 _MOST_PANELS = 6
 _WIDEST_TITLE = 22  # characters above one of two panels
