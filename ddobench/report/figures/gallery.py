@@ -1,6 +1,6 @@
 """All figures of a report, in the order of the page."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from ddobench.progress import track
@@ -31,46 +31,33 @@ from ddobench.report.figures.trajectories import (
 )
 from ddobench.report.figures.unit_graphs import graph_of_units
 
-FIGURES: tuple[FigureFunction, ...] = (
-    headline,
-    true_graph,
-    marginals,
-    designs_in_pairs,
-    best_visible_and_optimum,
-    value_by_iteration,
-    survivors_by_iteration,
-    invalid_by_iteration,
-    prediction_and_truth,
-    optimum_share_by_dimension,
-    optimum_share_by_rows,
-    shares_by_setting,
-    variant_controls,
-    discovered_graph,
-    graph_of_units,
-    scores_by_confidence,
-    codes_beside_designs,
-    seconds_by_method,
-    regret_by_dimension,
-    regret_by_rows,
-    performance_profiles,
-    mean_rank_diagrams,
-    variance_by_part,
-    losses_by_rule,
-)
-CLOSE_UPS = frozenset({
-    best_visible_and_optimum,
-    value_by_iteration,
-    survivors_by_iteration,
-    invalid_by_iteration,
-    prediction_and_truth,
-    optimum_share_by_dimension,
-    variant_controls,
-    discovered_graph,
-    graph_of_units,
-    codes_beside_designs,
-    seconds_by_method,
-    regret_by_dimension,
-})  # fmt: skip
+WHOLE, CLOSE_UP = False, True  # of all runs, or of those that get figures of their own
+FIGURES: Mapping[FigureFunction, bool] = {
+    headline: WHOLE,
+    true_graph: WHOLE,
+    marginals: WHOLE,
+    designs_in_pairs: WHOLE,
+    best_visible_and_optimum: CLOSE_UP,
+    value_by_iteration: CLOSE_UP,
+    survivors_by_iteration: CLOSE_UP,
+    invalid_by_iteration: CLOSE_UP,
+    prediction_and_truth: CLOSE_UP,
+    optimum_share_by_dimension: CLOSE_UP,
+    optimum_share_by_rows: WHOLE,
+    shares_by_setting: WHOLE,
+    variant_controls: CLOSE_UP,
+    discovered_graph: CLOSE_UP,
+    graph_of_units: CLOSE_UP,
+    scores_by_confidence: WHOLE,
+    codes_beside_designs: CLOSE_UP,
+    seconds_by_method: CLOSE_UP,
+    regret_by_dimension: CLOSE_UP,
+    regret_by_rows: WHOLE,
+    performance_profiles: WHOLE,
+    mean_rank_diagrams: WHOLE,
+    variance_by_part: WHOLE,
+    losses_by_rule: WHOLE,
+}
 
 
 def draw_all(stored: ReportData) -> list[Figure | Absence]:
@@ -82,8 +69,8 @@ def draw_each(stored: ReportData) -> Iterator[Figure | Absence]:
     """Draw one figure after the other, each under a name of its own."""
     names: dict[str, int] = {}
     near = look_closer(stored)
-    for function in track(FIGURES, "drawing figures"):
-        for item in function(near if function in CLOSE_UPS else stored):
+    for function, closely in track(FIGURES.items(), "drawing figures"):
+        for item in function(near if closely else stored):
             if isinstance(item, Figure):
                 names[item.name] = names.get(item.name, 0) + 1
                 again = names[item.name]
