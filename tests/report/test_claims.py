@@ -316,7 +316,7 @@ def test_fates_are_counted_in_words() -> None:
 def test_a_report_judges_the_claims_of_a_users_file_and_keeps_markup_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fill: Fill
 ) -> None:
-    monkeypatch.setattr(gallery, "FIGURES", ())  # they take their time
+    monkeypatch.setattr(gallery, "FIGURES", {})  # they take their time
     mine = entry() | {"text": f"mine {SCRIPT} ends above yours"}
     absent = entry(task="nowhere") | {"id": "two"}
     file = tmp_path / "mine.yaml"

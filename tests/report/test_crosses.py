@@ -156,7 +156,7 @@ def test_a_cross_says_if_some_of_its_runs_were_told_more_than_the_table() -> Non
 def test_the_page_links_the_table_where_its_figure_stands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gallery, "FIGURES", (variance_by_part,))
+    monkeypatch.setattr(gallery, "FIGURES", {variance_by_part: False})
     stored_with(tmp_path / "runs", [(row, {}) for row in cross(2)])
     written = write_report(tmp_path / "runs", tmp_path / "report", formats="svg")
     links = [attributes.get("href") for _, attributes in open_page(written.page).tags]
