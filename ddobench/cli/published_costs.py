@@ -83,4 +83,6 @@ def _sum_up(folder: str | Path) -> Iterator[Published]:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: python -m ddobench.cli.published_costs FOLDER_OF_RECORDS")
     TABLE.write_text(tabulate(sys.argv[1]), encoding="utf-8")

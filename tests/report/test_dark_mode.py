@@ -5,6 +5,7 @@ import re
 from ddobench.registry import entries
 from ddobench.report.figures.dark_mode import lighten, luminance
 from ddobench.report.figures.drawing import FAINT, INK
+from ddobench.report.figures.figure import tighten
 from ddobench.report.figures.regret import regret_by_dimension
 from ddobench.report.tables.looks import look_of_method
 from tests.support.drawn import only
@@ -38,3 +39,10 @@ def test_a_png_keeps_its_white_ground() -> None:
     assert lighten("#ffffff") != "#ffffff"
     figure = only(regret_by_dimension, evidence_of(sweep(seeds=2)))
     assert figure.drawing.get_facecolor()[:3] == (1.0, 1.0, 1.0)
+
+
+def test_an_svg_is_tightened_where_it_does_not_show() -> None:
+    path = '<path d="M 1.234567 2 \nL 3 -4.5 \nz\n" transform="scale(0.015625)"/>'
+    svg = f"<g>\n   <!-- word -->\n  {path}\n </g>"
+    assert tighten(svg) == '<g>\n<path d="M1.23 2L3 -4.5z" transform="scale(0.015625)"/>\n</g>'
+    assert tighten('<use x="12.000001" y="0.004"/>') == '<use x="12" y="0"/>'

@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure as Drawing
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator, PercentFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator, PercentFormatter
 
 from ddobench.report.data.curves import choose_series, series_of
 from ddobench.report.data.files import row_stem
@@ -130,6 +130,7 @@ def _set_ratios(axes: Axes, ratios: np.ndarray[tuple[int], np.dtype[np.float64]]
     room = max(high / low, 1.5) ** 0.06
     axes.set_xscale("log")
     axes.set_xlim(low / room, high * room)
-    axes.xaxis.set_major_locator(LogLocator(10, subs=(1.0, 2.0, 5.0)))
+    narrow = high < 6 * low  # too narrow for two of 1, 2, 5, 10: matplotlib would take many others
+    axes.xaxis.set_major_locator(MaxNLocator(3) if narrow else LogLocator(10, subs=(1.0, 2.0, 5.0)))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
     axes.xaxis.set_minor_locator(NullLocator())
