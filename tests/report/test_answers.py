@@ -57,6 +57,18 @@ def test_where_nothing_is_better_that_is_said() -> None:
     assert "no method is above doing nothing, which has 50" in found.by_task[0]
 
 
+def test_a_task_whose_designs_nobody_can_value_is_not_answered_for() -> None:
+    unknown = [
+        row
+        | {"task": "table"}
+        | ({} if row["method"] == "naive" else {"final_model": float("nan")})
+        for row in contest()
+    ]
+    answers = find_answers(evidence_of([*contest(), *unknown]), ())
+    assert len(answers.by_task) == 1
+    assert "of 1 task" in answers.best
+
+
 def test_the_best_without_a_remark_is_named_beside_one_with() -> None:
     values = {"naive": 2.0, "units": 3.5, "good": 3.0}
     found = find_answers(remarked(contest(values), "units"), [])

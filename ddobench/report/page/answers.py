@@ -37,13 +37,20 @@ def find_answers(stored: ReportData, verdicts: Sequence[Verdict]) -> Answers:
     """Answer from the plainest study of each task, at the size of its leaderboard."""
     board = lead_studies(leaderboard(stored.scores))
     ranked = board[board["rank"].notna()]
-    tasks = [own for _, own in ranked.groupby("task", sort=True)]
+    tasks = [own for _, own in ranked.groupby("task", sort=True) if _is_valued(own, stored)]
     return Answers(
         best=_count_wins(tasks, stored),
         by_task=tuple(_unbroken(_describe_task(own, stored)) for own in tasks),
         invalid=_unbroken(_describe_invalid(ranked, stored)),
         claims=_describe_claims(verdicts),
     )
+
+
+def _is_valued(own: pd.DataFrame, stored: ReportData) -> bool:
+    """Tell whether what methods propose has values: on rows of one's own nobody may know them."""
+    active = [row for row in _rows(own) if not does_nothing([row["method"]])]
+    runs = [_runs_of(row, stored, [*CELL, *SERIES]) for row in active]
+    return not active or any(one[HEADLINE.name].notna().any() for one in runs)
 
 
 def _unbroken(text: str) -> str:
