@@ -6,7 +6,7 @@ import pytest
 from ddobench.report.tables.formats import format_scores, score_header, score_markdown
 from ddobench.stats.samples import interquartile_mean, mean_interval
 from tests.support.pages import DASH
-from tests.support.synthetic_runs import climb, curve_of, data_with, evidence_of
+from tests.support.synthetic_runs import climb, curve_of, data_with, evidence_of, run_row
 
 ROWS = [climb(seed=s, final_model=float(s * s), final_oracle=5.0 + s) for s in range(5)]
 
@@ -62,3 +62,14 @@ def test_figures_of_the_field_have_a_table_of_their_own_which_old_runs_are_not_i
     assert score_header(new, "protocol") == ["n", "d", "method", "OI", "novelty", "seeds"]
     assert format_scores(new, "protocol")[0][3:5] == ["1.25", "0.50"]
     assert score_header(new) == score_header(old)
+
+
+def test_a_method_lacks_the_seeds_that_most_others_have_and_not_those_of_a_control() -> None:
+    seeds = {"fgm": range(6), "naive": range(6), "ga": range(4), "rwr": range(4), "coms": range(3)}
+    rows = [run_row(method, seed=seed) for method, own in seeds.items() for seed in own]
+    rows += [run_row("fgm", seed=seed, method_variant="graph=empty") for seed in range(4, 8)]
+    scores = evidence_of(rows).scores.set_index(["method", "method_variant"])["missing"]
+    assert scores.to_dict() == {
+        ("coms", ""): 1, ("fgm", ""): 0, ("fgm", "graph=empty"): 0, ("ga", ""): 0,
+        ("naive", ""): 0, ("rwr", ""): 0,
+    }  # fmt: skip

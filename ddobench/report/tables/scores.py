@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ddobench.report.tables.columns import CELL, SERIES, STUDY
 from ddobench.report.tables.nothing import GAIN, find_gains
+from ddobench.report.tables.seeds import expected_seeds
 from ddobench.report.tables.styles import Key, Style
 from ddobench.scores import Score, Tabled, leaderboard_scores, tabled_scores, unstored_curves
 from ddobench.stats.resampling import iqm_interval
@@ -39,13 +40,13 @@ def score_table(
 ) -> pd.DataFrame:
     """Return one row per task, variant, n, budget, d and method: who was counted, and the scores.
 
-    `seeds` are the runs averaged. `missing` are seeds that another method of the same cell has
-    and this one has not; `unscored` are finished runs without a finite value. Scores that are not
+    `seeds` are the runs averaged. `missing` is by how many seeds the row falls short of those that
+    most methods of its cell have; `unscored` are finished runs without a finite value. Scores that are not
     stored are taken from the curves' last iterations. `gain` is the value above doing nothing.
     """
     runs = _with_unstored(runs, curves).reset_index(drop=True)
     columns = {str(name): runs[name].to_numpy() for name in runs}
-    columns["expected"] = runs.groupby(CELL)["seed"].transform("nunique").to_numpy()
+    columns["expected"] = runs.join(expected_seeds(runs), on=CELL)["expected"].to_numpy()
     rows: list[dict[str, Any]] = []
     samples: list[tuple[int, Tabled, Sample]] = []  # of which row, and of which score
     tabled = tabled_scores()
@@ -103,7 +104,7 @@ def _count(series: Mapping[str, NDArray[Any]]) -> dict[str, int]:
         "ok": ok,
         "declined": int((status == "declined").sum()),
         "failed": int((status == "failed").sum()),
-        "missing": int(series["expected"][0]) - len(np.unique(series["seed"])),
+        "missing": max(0, int(series["expected"][0]) - len(np.unique(series["seed"]))),
         "unscored": ok - scored,
     }
 

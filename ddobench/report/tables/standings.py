@@ -21,6 +21,7 @@ from ddobench.report.tables.formats import (
 from ddobench.report.tables.lineups import SCORE, Lineup
 from ddobench.report.tables.normalised import strata_of
 from ddobench.report.tables.ranks import FEWEST, Ranking, rank_methods
+from ddobench.report.tables.seeds import expected_seeds
 from ddobench.report.tables.styles import REMARK_SIGN, Key, Style
 from ddobench.scores import standing_scores
 from ddobench.stats.resampling import iqm_interval
@@ -125,13 +126,13 @@ def _overall_label(cells: pd.DataFrame, styles: Mapping[Key, Style]) -> str:
 
 
 def _count_lost(lineup: Lineup, tried: pd.DataFrame, counted: int) -> dict[str, int]:
-    expected = lineup.tried.drop_duplicates([*CELL, "seed"])
+    short = expected_seeds(lineup.tried).sub(tried.groupby(CELL).size(), fill_value=0)
     status = tried["status"].value_counts()
     scored = int(((tried["status"] == "ok") & tried[SCORE].notna()).sum())
     return {
         "declined": int(status.get("declined", 0)),
         "failed": int(status.get("failed", 0)),
-        "missing": len(expected) - len(tried),
+        "missing": int(short.clip(lower=0).sum()),
         "unscored": int(status.get("ok", 0)) - scored,
         "unshared": scored - counted,
     }
