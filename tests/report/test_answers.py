@@ -54,7 +54,10 @@ def test_the_best_method_that_was_told_nothing_is_named_with_its_share_and_that_
 def test_where_nothing_is_better_that_is_said() -> None:
     found = find_answers(evidence_of(contest({"naive": 2.0, "bad": 1.0})), [])
     assert "on 0 of 1 task" in found.best
-    assert "no method is above doing nothing, which has 50" in found.by_task[0]
+    assert "no method tried (bad) is above doing nothing, which has 50" in found.by_task[0]
+    many = dict.fromkeys(["naive", *"abcde"], 2.0)
+    found = find_answers(evidence_of(contest(many | {"naive": 3.0})), [])
+    assert "none of 5 methods tried is above doing nothing" in found.by_task[0]
 
 
 def test_a_task_whose_designs_nobody_can_value_is_not_answered_for() -> None:
@@ -74,7 +77,9 @@ def test_the_best_without_a_remark_is_named_beside_one_with() -> None:
     found = find_answers(remarked(contest(values), "units"), [])
     assert "units\u00b6 with" in found.by_task[0]
     assert "the best without \u00b6 is good with" in found.by_task[0]
-    assert "one without \u00b6 (explained below the figure) on 1" in found.best
+    assert "on 1 of 1 task, also without those marked \u00b6 (explained below" in found.best
+    alone = find_answers(remarked(contest({"naive": 2.0, "units": 3.5}), "units"), [])
+    assert "without those marked \u00b6 (explained below the figure) on 0." in alone.best
 
 
 def test_invalid_designs_are_told_by_method_and_only_where_there_are_any() -> None:

@@ -37,7 +37,7 @@ def count_seeds(fewest: int, most: int, per: str = "method and d") -> str:
 
 
 def lost_seeds(stored: ReportData) -> set[tuple[object, ...]]:
-    """Return the cells and series whose mean lacks seeds that were tried or that most others have."""
+    """Return the cells and series whose mean lacks seeds that were tried or most others have."""
     scores = stored.scores
     short = scores[scores[_LOST].sum(axis=1) > 0]
     return set(short[[*CELL, *SERIES]].itertuples(index=False, name=None))

@@ -19,6 +19,7 @@ from ddobench.report.tables.styles import REMARK_SIGN, Style
 from ddobench.scores import HEADLINE, INVALID_FINAL
 
 _HARDLY = 0.01  # a smaller share of invalid designs is called hardly any
+_LISTED = 4  # so many methods are named where all of them lose
 _OF_OPTIMUM = " of the optimum"
 _OWNERS = {"paper": "the paper's", "ours": "our own"}
 
@@ -67,12 +68,11 @@ def _count_wins(tasks: Sequence[pd.DataFrame], stored: ReportData) -> str:
         f"Told nothing but the visible table, some method beats doing nothing on {sum(wins)} of "
         f"{len(tasks)} {noun}"
     )
-    signed = any(_style(row, stored).remarks for own in tasks for row in _rows(own))
-    return text + (
-        f", one without {REMARK_SIGN} (explained below the figure) on {sum(plain)}."
-        if signed
-        else "."
-    )
+    if any(_style(row, stored).remarks for own in tasks for row in _rows(own)):
+        also = "also " if plain == wins else ""
+        text += f", {also}without those marked {REMARK_SIGN} (explained below the figure)"
+        text += "" if plain == wins else f" on {sum(plain)}"
+    return f"{text}."
 
 
 def _beats_nothing(own: pd.DataFrame) -> bool:
@@ -85,7 +85,7 @@ def _describe_task(own: pd.DataFrame, stored: ReportData) -> str:
     idle = _format_merit(_share_of_nothing(own, stored))
     place = name_runs(own.iloc[0], "d", "n")
     if does_nothing(first["method"]):
-        return f"{place}: no method is above doing nothing, which has {idle}."
+        return f"{place}: {_none_of(own, stored)} is above doing nothing, which has {idle}."
     text = f"{place}: {_name(first, stored)} with {_merit(first.iloc[0], stored)}"
     gain = first.iloc[0]
     if standing_of(gain["gain_low"], gain["gain_high"]) != "above":
@@ -98,6 +98,16 @@ def _describe_task(own: pd.DataFrame, stored: ReportData) -> str:
         merit = _merit(fair.iloc[0], stored).removesuffix(_OF_OPTIMUM)
         text += f"; the best without {REMARK_SIGN} is {name} with {merit}"
     return f"{text}."
+
+
+def _none_of(own: pd.DataFrame, stored: ReportData) -> str:
+    """Say how little was tried, lest it seem that nothing could be better."""
+    tried = {row["method"]: _style(row, stored).name for row in _rows(own)
+             if not does_nothing([row["method"]])}  # fmt: skip
+    names = sorted(tried.values())
+    if len(names) > _LISTED:
+        return f"none of {len(names)} methods tried"
+    return f"no method tried ({', '.join(names)})" if names else "no method"
 
 
 def _name(rows: pd.DataFrame, stored: ReportData) -> str:

@@ -41,8 +41,9 @@ def score_table(
     """Return one row per task, variant, n, budget, d and method: who was counted, and the scores.
 
     `seeds` are the runs averaged. `missing` is by how many seeds the row falls short of those that
-    most methods of its cell have; `unscored` are finished runs without a finite value. Scores that are not
-    stored are taken from the curves' last iterations. `gain` is the value above doing nothing.
+    most methods of its cell have; `unscored` are finished runs without a finite value. Scores that
+    are not stored are taken from the curves' last iterations. `gain` is the value above doing
+    nothing.
     """
     runs = _with_unstored(runs, curves).reset_index(drop=True)
     columns = {str(name): runs[name].to_numpy() for name in runs}
