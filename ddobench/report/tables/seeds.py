@@ -10,9 +10,8 @@ def expected_seeds(runs: pd.DataFrame) -> "pd.Series[int]":
 
     What a few methods have beyond these (a control on fresh seeds, say) the others do not lack.
     """
-    tried = runs.drop_duplicates([*CELL, "method", "seed"])
-    methods = tried.groupby(CELL)["method"].nunique()
-    having = tried.groupby([*CELL, "seed"])["method"].size()
-    usual = having[2 * having >= methods.reindex(having.index.droplevel("seed")).to_numpy()]
-    found = usual.groupby(CELL).size().reindex(methods.index, fill_value=0)
-    return found.rename("expected")
+    tried = runs[[*CELL, "method", "seed"]].drop_duplicates()
+    methods = tried.groupby(CELL)["method"].transform("nunique")
+    having = tried.groupby([*CELL, "seed"])["method"].transform("size")
+    usual = tried["seed"].where(2 * having >= methods)  # NaN, which is not counted, elsewhere
+    return usual.groupby([tried[name] for name in CELL]).nunique().rename("expected")
