@@ -72,6 +72,7 @@ REPORT ?= results/paper
 
 figures: setup ## every published table and figure again, from the published records: nothing is run
 	$(BIN)/python -m ddobench.report results_dir=$(RECORDS) report_dir=$(REPORT) 'formats=[svg]'
+	$(BIN)/python -m tests.test_readme
 
 paper: setup ## the published sweeps (resumable), their records and figures; says first what they cost
 	@echo "what the published runs cost, by the command that made them:"

@@ -1,23 +1,29 @@
-"""What the README says of tasks, methods and parts is what their files say.
+"""What the README says of tasks, methods, parts and results is what their files say.
 
 Its tables are written again by: python -m tests.test_readme
 """
 
+import functools
 import re
 import shlex
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import yaml
 
 from ddobench import registry
 from ddobench.cli.composition import specify_points
+from ddobench.cli.published_costs import read_published
 from ddobench.proposing import command_line
+from ddobench.report.tables.formats import MINUS
+from ddobench.store.runs import load
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
+PUBLISHED = ROOT / "results" / "paper"
 _QUESTION = re.compile(r"^\| `(\w+)` \| ([^|]+\?) \|", re.MULTILINE)
 
 
@@ -48,8 +54,67 @@ def parts() -> Iterator[str]:
         yield f"| `{group}` | {questions[group]} | {choices} |"
 
 
+@functools.cache
+def default_scores() -> pd.DataFrame:
+    """Return the published scores at full budget, of plain tasks."""
+    scores = pd.read_csv(PUBLISHED / "tables" / "scores.csv", keep_default_na=False)
+    return scores[(scores["budget"] == "full") & (scores["task_variant"] == "")]
+
+
+_SIZES = ((11, 2000), (21, 2000), (41, 10_000))  # of the chain: d and N
+_SHOWN_SEEDS = range(10)  # those that all methods have
+
+
+def chains() -> Iterator[str]:
+    """Yield a line for each method that ran on the chains: its values, invalid designs and cost."""
+    runs = load(PUBLISHED / "records")
+    runs = runs[(runs["task"] == "chain") & (runs["budget"] == "full")
+                & (runs["task_variant"] == "") & (runs["method_variant"] == "")
+                & runs["seed"].isin(_SHOWN_SEEDS) & (runs["status"] == "ok")]  # fmt: skip
+    wanted = ["final_model", "optimum", "invalid_final"]
+    cells = [runs[(runs["d"] == d) & (runs["n"] == n)] for d, n in _SIZES]
+    means = [own.groupby("method")[wanted].mean() for own in cells]
+    labels = dict(default_scores()[["method", "label"]].itertuples(index=False, name=None))
+    costs = {one.method: one.cpu for one in read_published()
+             if (one.task, one.budget, one.d, one.n) == ("chain", "full", *_SIZES[-1])}  # fmt: skip
+    heads = [f"d={d}, N={n:,}" if n >= 10_000 else f"d={d}, N={n}" for d, n in _SIZES]
+    yield f"| method | {' | '.join(heads)} | invalid there | CPU s a seed |"
+    yield "|---" * (3 + len(heads)) + "|"
+    optima = [f"{table.loc['naive', 'optimum']:.2f}" for table in means]
+    yield f"| *optimum, exact* | {' | '.join(optima)} | | |"
+    shared = set.intersection(*(set(table.index) for table in means))
+    for method in means[-1]["final_model"].sort_values(ascending=False, kind="stable").index:
+        if method in shared:
+            assert all(own["method"].eq(method).sum() == len(_SHOWN_SEEDS) for own in cells)
+            idle = method == "naive"
+            name = "*best visible design (doing nothing)*" if idle else labels[method]
+            values = [f"{table.loc[method, 'final_model']:.2f}" for table in means]
+            invalid = means[-1].loc[method, "invalid_final"]
+            cost = f"{costs[method]:.1g}" if costs[method] < 1 else f"{costs[method]:.0f}"
+            told = [*values, f"{100 * invalid:.0f} %", "0" if costs[method] < 0.01 else cost]
+            yield f"| {name} | {' | '.join(told)} |".replace("| -", f"| {MINUS}")
+
+
+_ELSEWHERE = {  # RaM's tables (ICLR 2025), best and median; FGM's are those of the paper's notebook
+    "fgm": "0.811, 0.540 (the paper's notebook)", "ga": "0.969, 0.582",
+    "ensemble_mean": "0.985, 0.630", "ensemble_min": "0.979, 0.628", "cma": "0.944, 0.539",
+    "reinforce": "0.935, 0.466", "ram": "0.981, 0.552", "coms": "0.953, 0.513", "naive": "0.439",
+}  # fmt: skip
+
+
+def tfbind8() -> Iterator[str]:
+    """Yield a line for each method on TFBind8: its best and its median design, and elsewhere."""
+    yield "| method | best of 128 | median of 128 | published: best, median |\n|---|---|---|---|"
+    scores = default_scores()
+    own = scores[scores["task"] == "tfbind8"].astype({"normalised_p100": float})
+    for row in own.sort_values("normalised_p100", ascending=False, kind="stable").itertuples():
+        name = "*best visible design*" if row.method == "naive" else row.label
+        found = f"{row.normalised_p100:.3f} | {float(row.normalised_p50):.3f}"
+        yield f"| {name} | {found} | {_ELSEWHERE.get(row.method, '')} |"
+
+
 TABLES: dict[str, Callable[[], Iterator[str]]] = {
-    "tasks": tasks, "methods": methods, "parts": parts,
+    "tasks": tasks, "methods": methods, "parts": parts, "chains": chains, "tfbind8": tfbind8,
 }  # fmt: skip
 
 
