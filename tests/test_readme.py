@@ -74,7 +74,8 @@ def chains() -> Iterator[str]:
     wanted = ["final_model", "optimum", "invalid_final"]
     cells = [runs[(runs["d"] == d) & (runs["n"] == n)] for d, n in _SIZES]
     means = [own.groupby("method")[wanted].mean() for own in cells]
-    labels = dict(default_scores()[["method", "label"]].itertuples(index=False, name=None))
+    labels = {row["method"]: row["label"] for row in default_scores().to_dict("records")
+              if row["task"] == "chain" and row["method_variant"] == ""}  # fmt: skip
     costs = {one.method: one.cpu for one in read_published()
              if (one.task, one.budget, one.d, one.n) == ("chain", "full", *_SIZES[-1])}  # fmt: skip
     heads = [f"d={d}, N={n:,}" if n >= 10_000 else f"d={d}, N={n}" for d, n in _SIZES]

@@ -182,5 +182,5 @@ def test_costs_are_by_command_the_costliest_first() -> None:
     table = cost_table(evidence_of([*rows, run_row(seed=2, command="run 2")]).runs)
     assert table["command"].tolist() == ["run 1", "run 0", "run 2"]
     assert describe_costs(table).endswith(
-        "3.00 CPU hours to fit and propose, without 1 that do not tell."
+        "3.00 CPU hours to fit and propose, without 1 that recorded no cost."
     )

@@ -27,9 +27,18 @@ def test_the_best_the_usual_and_doing_nothing_lead_and_the_caption_counts_the_re
     figure = only(headline, stored_of(share_rows(["naive", "ga", *others])))
     labels = [text.get_text() for text in figure.drawing.legends[0].get_texts()]
     assert len(labels) == MOST_LINES
-    assert {"Naive", "ga", *others[-4:]} <= set(labels)
+    assert {"Naive (doing nothing)", "ga", *others[-4:]} <= set(labels)
     assert "3 methods are left out" in figure.caption
-    assert set(figure.data["method"]) == {"naive", "ga", *others}  # the file of numbers has all
+    assert set(figure.data["method"]) == {"naive", "ga", *others}  # its numbers have all
+
+
+def test_a_method_with_one_of_many_sizes_does_not_lead() -> None:
+    whole = [climb(f"m{i}", d, final_model=1.0) for i in range(MOST_LINES) for d in (11, 21, 31)]
+    once = [climb("once", 31, final_model=9.0)]
+    figure = only(headline, stored_of(share_rows(["naive"]), whole, once))
+    labels = [text.get_text() for text in figure.drawing.legends[0].get_texts()]
+    assert len(labels) == MOST_LINES
+    assert "once" not in labels
 
 
 def test_a_method_that_was_told_the_graph_is_not_drawn() -> None:

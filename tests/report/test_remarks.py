@@ -91,11 +91,17 @@ def test_the_page_and_the_tables_say_it_where_methods_are_ranked(tmp_path: Path)
 
 def test_the_package_remarks_on_units_of_its_tasks_own_form_and_on_who_may_choose_them() -> None:
     declared = yaml.safe_load((ROOT / "conf" / "report.yaml").read_text())["method_remarks"]
-    units = {"method": {"surrogate": {"form": "gaussian"}}}
-    auto = {"method": {"candidates": {"units": {"surrogate": {"form": "gaussian"}}}}}
-    plain = {"method": {"surrogate": {"form": "network"}}}
-    configs: dict[str, Details] = {"units-": units, "auto-": auto, "plain-": plain}
-    runs = pd.DataFrame([fitted(name) for name in ("units", "auto", "plain")])
+    units = {"surrogate": {"form": "gaussian"}}
+    auto = {"candidates": {"units": {"surrogate": {"form": "gaussian"}}}}
+    bumps = {"bump": "gaussian"}
+    configs: dict[str, Details] = {
+        "units-": {"method": units, "task": bumps},
+        "auto-": {"method": auto, "task": bumps},
+        "plain-": {"method": {"surrogate": {"form": "network"}}, "task": bumps},
+        "apart-": {"method": units, "task": {"bump": "laplace"}},
+        "bits-": {"method": auto, "task": {"q": 2}},
+    }
+    runs = pd.DataFrame([fitted(name.removesuffix("-")) for name in configs])
     found = find_remarks(runs, configs, declared)
     assert set(found) == {"units-", "auto-"}
     assert "no fair competitor" in found["units-"][0]

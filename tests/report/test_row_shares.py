@@ -14,11 +14,7 @@ from tests.support.synthetic_sweeps import sizes
 
 def test_each_method_has_a_panel_with_a_curve_per_dimension_over_rows_per_square() -> None:
     figure = only(optimum_share_by_rows, sizes((11, 21), (500, 1000, 5000)))
-    assert [axes.get_title(loc="left") for axes in figure.drawing.axes] == [
-        "Mine",
-        "Naive",
-        "Other",
-    ]
+    assert [axes.get_title(loc="left") for axes in figure.drawing.axes] == ["Mine", "Other"]
     axes = figure.drawing.axes[0]
     assert axes.get_xscale() == "log"
     curves = [np.asarray(line.get_xdata(), float) for line in axes.get_lines()]
@@ -33,6 +29,14 @@ def test_each_method_has_a_panel_with_a_curve_per_dimension_over_rows_per_square
     assert [text.get_text() for text in legend.get_texts()] == ["d = 11", "d = 21"]
     assert "2 seeds per method, d and n, a small sample." in figure.caption
     assert overflow(figure) <= 0
+
+
+def test_of_many_methods_nine_have_a_panel_and_doing_nothing_none() -> None:
+    methods = ["naive", *(f"m{i}" for i in range(11))]
+    figure = only(optimum_share_by_rows, sizes((11,), (500, 1000), methods=methods))
+    assert len(figure.drawing.axes) == 9
+    assert "naive" not in set(figure.data["method"])
+    assert "3 of the methods are not drawn; the tables have them" in figure.caption
 
 
 def test_one_dimension_with_several_numbers_of_rows_is_enough() -> None:

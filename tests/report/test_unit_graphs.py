@@ -52,7 +52,9 @@ def test_the_graph_of_units_is_judged_beside_the_true_one_and_the_energy(tmp_pat
     assert bar.get_ylim() == pytest.approx((0, 1 / 3))
     assert "2 of 3 true cliques have a unit with more than 80 % of its energy" in figure.caption
     assert "precision of the edges 1.00, recall 0.67" in figure.caption
-    assert "Over 3 seeds that tell of units: 2.00 cliques found on average" in figure.caption
+    assert (
+        "Over the 3 seeds whose units are stored: 2.00 cliques found on average" in figure.caption
+    )
     assert overflow(figure) <= 0
 
 

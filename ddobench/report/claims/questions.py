@@ -132,7 +132,9 @@ def _answer(runs: pd.DataFrame, question: Question, d: int) -> Answer:
     unit = _unit(cell, question.score)
     if absent:
         empty = pd.Series(dtype=float)
-        return Answer(where, empty, 0, unit, f"no run of {' and '.join(absent)} at {where}")
+        seeds = f" with seeds {question.seeds}" if question.seeds else ""
+        reason = f"no run of {' and '.join(absent)} at {where}{seeds}"
+        return Answer(where, empty, 0, unit, reason)
     columns = [_scores(own, question) for own in found]
     table = pd.concat(columns, axis=1)
     whole = table.dropna()

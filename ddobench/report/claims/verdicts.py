@@ -33,7 +33,7 @@ _COLUMNS = [
     *("mean", "low", "high", "interval", "unit", "seeds", "lost", "reason", "declared", "order"),
     "command",
 ]
-HEADER = ["verdict", "claim", "said in", "numbers", "declared", "reproduce"]
+HEADER = ["verdict", "claim", "background", "numbers", "declared", "reproduce"]
 TITLES = {"paper": "The paper's claims", "ours": "Claims of ours"}  # by source
 NOTE = (
     "A claim holds where the whole 95\u00a0% interval is where the claim puts it, fails where the "
@@ -142,7 +142,7 @@ def format_finding(question: Question, finding: Finding) -> str:
     noun = ("pair" if len(question.sides) > 1 else "seed") + ("" if seeds == 1 else "s")
     lost = f", {finding.answer.lost} lost" if finding.answer.lost else ""
     bounds = f" [{low}, {high}]" if np.isfinite(finding.interval.low) else ""
-    text = f"{_NOUNS[question.kind]} {mean}{bounds} {unit}, {seeds} {noun}{lost}"
+    text = f"{_NOUNS[question.kind]} {mean}{bounds} {unit}".rstrip() + f", {seeds} {noun}{lost}"
     return f"{text} ({_KINDS[finding.interval.kind]})"
 
 

@@ -11,7 +11,7 @@ _LOST = ["declined", "failed", "missing", "unscored"]
 
 
 def describe_sample(
-    stored: ReportData, points: pd.DataFrame, per: str = "method and d"
+    stored: ReportData, points: pd.DataFrame, per: str = "method and d", *, signs: bool = True
 ) -> list[str]:
     """Say how many seeds were averaged, which are lost, and which methods know too much."""
     cells = points[[*CELL, *SERIES]].drop_duplicates()
@@ -23,7 +23,9 @@ def describe_sample(
     lost = scores[_LOST].sum()
     if lost.sum():
         said = ", ".join(f"{count} {name}" for name, count in lost.items() if count)
-        parts.append(f"Hollow markers lack seeds ({said} in all).")
+        parts.append(f"Hollow markers have fewer seeds than most methods there ({said} in all).")
+    if not signs:
+        return parts
     keys = set(cells[["task", *SERIES]].itertuples(index=False, name=None))
     return parts + [f"{note}." for note in explain_signs(stored.styles[k] for k in keys)]
 

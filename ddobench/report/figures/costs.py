@@ -23,7 +23,10 @@ from ddobench.report.figures.series import marker_look
 from ddobench.report.tables.columns import CELL, FAMILY, SERIES
 from ddobench.report.tables.formats import format_ranges, name_runs
 
-_STAGES = {"fit": "seconds to fit, per seed", "propose": "seconds to propose, per seed"}
+_STAGES = {
+    "fit": "wall-clock seconds to fit, per seed",
+    "propose": "wall-clock seconds to propose, per seed",
+}
 _ROW, _APART = 0.17, 0.35  # inches of a row, rows between methods
 _WIDEST_LABEL = 44  # characters
 _SHORTEST = 1e-6  # seconds that can be drawn, as a logarithmic axis has no 0
@@ -153,7 +156,7 @@ def _draw_panel(
 ) -> None:  # fmt: skip
     _set_seconds(axes, points[f"{stage}_least"].min(), points[f"{stage}_most"].max())
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+    axes.xaxis.set_major_formatter(FuncFormatter(_format_seconds))
     axes.grid(axis="x", color=PALE, linewidth=0.6)
     axes.set_axisbelow(True)
     axes.spines["left"].set_visible(False)
@@ -166,6 +169,11 @@ def _draw_panel(
                                for part in ("median", "least", "most"))  # fmt: skip
         axes.hlines(y, least, most, color=style.color, linewidth=1.5, zorder=2)
         axes.plot([median], [y], linestyle="none", zorder=3, **marker_look(style, 5.5))
+
+
+def _format_seconds(seconds: float, _: int) -> str:
+    """Spell short times as powers of ten, which are narrower."""
+    return f"{seconds:g}" if seconds > 0.005 else f"$10^{{{round(np.log10(seconds))}}}$"
 
 
 def _set_seconds(axes: Axes, least: float, most: float) -> None:

@@ -154,6 +154,6 @@ def _draw_gains(axes: Axes, gains: pd.DataFrame, place: float) -> None:
                   zorder=3)  # fmt: skip
     words = str(best["combination"].iloc[0]).split()
     levels = ", ".join(word.partition("=")[2] for word in words)
-    axes.text(0.99, place + 0.95, levels, transform=axes.get_yaxis_transform(), ha="right",
+    axes.text(0.99, place + 0.7, levels, transform=axes.get_yaxis_transform(), ha="right",
               va="center", fontsize=7, color=INK, parse_math=False, zorder=4,
               bbox={"facecolor": "white", "linewidth": 0, "pad": 0.8})  # fmt: skip

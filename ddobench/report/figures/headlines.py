@@ -5,6 +5,7 @@ figure to look at first, and small enough to be read on a telephone.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from math import ceil
 
 import matplotlib as mpl
@@ -51,7 +52,7 @@ def headline(stored: ReportData) -> Iterator[Figure | Absence]:
     if not families:
         return
     shown = pd.concat(families, ignore_index=True)
-    leading = leading_series(shown, "final_mean", CELL, MOST_LINES)
+    leading = leading_series(_with_a_line(shown), "final_mean", CELL, MOST_LINES)
     keys = shown[SERIES].apply(tuple, axis=1)
     drawn = shown[keys.isin(leading)].groupby(FAMILY).filter(_competes)
     styles = {
@@ -98,13 +99,24 @@ def _choose_families(points: pd.DataFrame) -> list[pd.DataFrame]:
     return (several or chosen)[:_MOST_PANELS]
 
 
+def _with_a_line(points: pd.DataFrame) -> pd.DataFrame:
+    """Leave out series with less than half of the dimensions: they are marks without a line."""
+    own, all_of_them = (
+        points.groupby(keys)["d"].transform("nunique") for keys in ([*FAMILY, *SERIES], FAMILY)
+    )
+    return points[2 * own >= all_of_them]
+
+
 def _competes(family: pd.DataFrame) -> bool:
     return any(role_of(method) not in (NOTHING, REFERENCE) for method in family["method"])
 
 
 def _style_of(stored: ReportData, points: pd.DataFrame, key: SeriesKey) -> Style:
     task = points.loc[(points[SERIES] == list(key)).all(axis=1), "task"].iloc[0]
-    return stored.styles[str(task), *key]
+    style = stored.styles[str(task), *key]
+    return (
+        replace(style, label=f"{style.label} (doing nothing)") if does_nothing(key[:1]) else style
+    )
 
 
 def _caption(stored: ReportData, drawn: pd.DataFrame, left_out: int) -> list[str]:
@@ -116,10 +128,10 @@ def _caption(stored: ReportData, drawn: pd.DataFrame, left_out: int) -> list[str
     if left_out:
         methods = "One method is" if left_out == 1 else f"{left_out} methods are"
         parts.append(
-            f"{methods} left out: drawn are the best, the usual and doing nothing; the file of "
-            "numbers has all."
+            f"{methods} left out: drawn are the best, the usual and doing nothing; the tables have "
+            "all."
         )
-    return [*parts, *describe_sample(stored, drawn)]
+    return [*parts, *describe_sample(stored, drawn, signs=False)]  # they stand beside it anyway
 
 
 def _draw(

@@ -49,6 +49,7 @@ from ddobench.scores import HEADLINE, SHARE
 
 _PUBLISHED = {"noise": "noise", "bump": "forms"}  # the experiment that turns each knob
 _TASK = "chain"  # which they are about
+_UNIT_OF = {"noise": "sd of the values"}
 _MOST_PANELS = 5
 _BELOW = {"share": "of the optimum", "value": "value"}  # a panel
 _SCALES = {"share": SHARE.scale, "value": HEADLINE.unit.scale}
@@ -144,9 +145,11 @@ def _draw_curves(
         if measure == "share":
             axes.axhline(scale, color=INK, linewidth=0.8, zorder=1)
             heights = np.append(heights, scale)
-        axes.set_xlabel(str(sweep["knob"].iloc[0]), parse_math=False)
+        knob = str(sweep["knob"].iloc[0])
+        unit = f" [{_UNIT_OF[knob]}]" if knob in _UNIT_OF else ""
+        axes.set_xlabel(f"{knob}{unit}", parse_math=False)
         axes.set_xticks(x, settings, parse_math=False)
-        axes.set_xlim(-0.15, x[-1] + 0.08)
+        axes.set_xlim(-0.2, x[-1] + 0.2)
         axes.set_ylabel(f"{MEASURES[measure]} [{UNITS[measure]}]")
         set_title(axes, name_sweep(sweep.iloc[0]))
         set_values(axes, heights, floor=0.0)

@@ -1,5 +1,6 @@
 """Direct labels: the name of each curve beside its last point, instead of a legend over it."""
 
+import re
 from collections.abc import Sequence
 from textwrap import fill
 
@@ -15,6 +16,7 @@ from ddobench.report.tables.styles import Style
 _LINE = 0.062  # height of a line of text, as a fraction of the axes
 _GAP = 12  # points between the axes and the labels
 _WIDEST = 20  # characters before a label is wrapped
+_JOINT = "\u2060"  # where a long word may be broken; not printed
 _SAMPLE = 24  # points of a curve shown beside its label
 
 
@@ -55,8 +57,11 @@ def _sample(style: Style, text: str) -> HPacker:
 
 
 def wrap_text(text: str, width: int) -> str:
-    """Break a text into at most three lines of so many characters."""
-    return fill(text, width, max_lines=3, placeholder=" \u2026")
+    """Break a text into at most three lines of so many characters, long words at their joints."""
+    if any(len(word) > width for word in text.split()):
+        text = re.sub(r"(?<=[_=])", f"{_JOINT} ", text)
+    broken = fill(text, width, max_lines=3, placeholder=" \u2026")
+    return broken.replace(f"{_JOINT} ", "").replace(_JOINT, "")
 
 
 def spread(wanted: Sequence[float], heights: Sequence[float]) -> list[float]:

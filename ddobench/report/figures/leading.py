@@ -61,4 +61,4 @@ def describe_muted(styles: Mapping[SeriesKey, Style]) -> list[str]:
     if not count:
         return []
     which = "One further series is" if count == 1 else f"{count} further series are"
-    return [f"{which} grey; the file of numbers has all."]
+    return [f"{which} grey; the tables have all."]

@@ -40,9 +40,7 @@ _TEXT = (
     "optimum. Higher is better."
 )
 _BANDS = "Bands are pointwise 95\u00a0% bootstrap intervals that resample seeds within each size."
-_NO_BANDS = (
-    "The file of numbers has pointwise 95\u00a0% intervals, which would cover each other here."
-)
+_NO_BANDS = "Pointwise 95\u00a0% intervals would cover each other here and are not drawn."
 
 
 def performance_profiles(stored: ReportData) -> Iterator[Figure | Absence]:

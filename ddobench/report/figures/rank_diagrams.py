@@ -37,9 +37,14 @@ _NOTHING = "best visible design"  # a column beside the methods
 
 
 def mean_rank_diagrams(stored: ReportData) -> Iterator[Figure | Absence]:
-    """Draw the mean ranks of every line-up of three or more methods that no larger one holds."""
+    """Draw the mean ranks of every line-up of three or more methods on several cells.
+
+    A line-up that a larger one holds is left out.
+    """
     for lineup in stored.lineups:
-        if len(lineup.methods) < 3 or any(_holds(other, lineup) for other in stored.lineups):
+        if len(lineup.methods) < 3 or len(lineup.means) < 2:  # one cell gives no mean
+            continue
+        if any(_holds(other, lineup) for other in stored.lineups):
             continue
         ranking = rank_methods(_with_nothing(lineup))
         table = stored.standings

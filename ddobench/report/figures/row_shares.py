@@ -17,15 +17,17 @@ from ddobench.report.data.samples import describe_sample, lost_seeds
 from ddobench.report.figures.drawing import FAINT, INK, LOOK, set_values
 from ddobench.report.figures.figure import Absence, Figure
 from ddobench.report.figures.labels import wrap_text
+from ddobench.report.figures.leading import leading_series
 from ddobench.report.figures.panels import freeze_layout, panel_grid
 from ddobench.report.figures.series import Place, describe_intervals, draw_curve
 from ddobench.report.figures.shares import share_points
 from ddobench.report.tables.columns import CELL, SERIES, STUDY
 from ddobench.report.tables.formats import name_runs
-from ddobench.report.tables.looks import DASHES, MARKERS
+from ddobench.report.tables.looks import DASHES, MARKERS, NOTHING, REFERENCE, role_of
 from ddobench.report.tables.styles import Style
 
 _PUBLISHED = "chain"  # the task of the published sweep
+_MOST_PANELS = 9
 _WIDEST_TITLE = 26  # characters above a panel
 _SHADES = mpl.colormaps["viridis_r"]
 _LIGHTEST, _DARKEST = 0.18, 1.0  # of the shades, so that the smallest d is seen on white
@@ -65,9 +67,20 @@ def _with_several_rows(points: pd.DataFrame) -> pd.DataFrame:
     return points[rows.groupby([points[name] for name in SERIES]).transform("max") > 1]
 
 
+def _choose(points: pd.DataFrame) -> pd.DataFrame:
+    """Leave out doing nothing, which is dotted in every panel, and of many methods all but some."""
+    active = points[[role_of(name) not in (NOTHING, REFERENCE) for name in points["method"]]]
+    points = points if active.empty else active
+    keys = leading_series(points, "final_mean", CELL, _MOST_PANELS)
+    return points[points[SERIES].apply(tuple, axis=1).isin(keys)]
+
+
 def _figure(stored: ReportData, points: pd.DataFrame, hidden: int) -> Figure:
-    first = points.iloc[0]
+    shown = _choose(points)
+    rest = len(series_of(points)) - len(series_of(shown))
     left_out = f" {hidden} variants of these methods are left out." if hidden else ""
+    left_out += f" {rest} of the methods are not drawn; the tables have them." if rest else ""
+    first, points = shown.iloc[0], shown
     points = points.assign(rows_per_square=points["n"] / points["d"] ** 2)
     sample = describe_sample(stored, points, "method, d and n")
     return Figure(
@@ -131,6 +144,14 @@ def _set_ratios(axes: Axes, ratios: np.ndarray[tuple[int], np.dtype[np.float64]]
     axes.set_xscale("log")
     axes.set_xlim(low / room, high * room)
     narrow = high < 6 * low  # too narrow for two of 1, 2, 5, 10: matplotlib would take many others
-    axes.xaxis.set_major_locator(MaxNLocator(3) if narrow else LogLocator(10, subs=(1.0, 2.0, 5.0)))
+    axes.xaxis.set_major_locator(
+        MaxNLocator(3) if narrow else LogLocator(10, subs=_marks(low, high))
+    )
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
     axes.xaxis.set_minor_locator(NullLocator())
+
+
+def _marks(low: float, high: float) -> tuple[float, ...]:
+    """Return the multiples of powers of ten that can be marked without running together."""
+    decades = np.log10(high / low)
+    return (1.0, 2.0, 5.0) if decades < 1.6 else (1.0, 3.0) if decades < 2.2 else (1.0,)

@@ -147,7 +147,7 @@ def describe_wide_intervals(points: pd.DataFrame, kept: pd.DataFrame) -> list[st
     """Say that intervals were dropped, if any were."""
     if points["low"].notna().sum() == kept["low"].notna().sum():
         return []
-    return ["Intervals wider than all that is drawn are left out; the file of numbers has them."]
+    return ["Intervals wider than all that is drawn are left out."]
 
 
 def describe_intervals(count: int) -> str:

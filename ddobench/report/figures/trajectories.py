@@ -39,7 +39,7 @@ from ddobench.report.tables.styles import Style
 
 _MEANS = "Lines are means over all seeds of a method,"
 _BANDS = "bands 95\u00a0% intervals of the mean"
-_BARS = "the bars at their ends 95\u00a0% intervals of the last mean"
+_BARS = "the bars beside their ends 95\u00a0% intervals of the last mean"
 _ONE_SHOT = "A method that proposes once is a level line."
 _PUNISHED = "An invalid design counts as the worst visible value."
 _ALL_VALID = "No design was ever invalid."

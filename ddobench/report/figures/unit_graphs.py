@@ -145,8 +145,9 @@ def _caption(
     found = [one["cliques_found"] for one in seeds if "cliques_found" in one]
     if len(found) > 1:
         parts.append(
-            f"Over {len(found)} seeds that tell of units: {format_number(float(np.mean(found)))} "
-            f"cliques found on average, from {min(found)} to {max(found)}."
+            f"Over the {len(found)} seeds whose units are stored: "
+            f"{format_number(float(np.mean(found)))} cliques found on average, "
+            f"from {min(found)} to {max(found)}."
         )
     return " ".join(parts)
 

@@ -111,8 +111,9 @@ def _leaderboard(stored: ReportData) -> list[str]:
     board = lead_studies(leaderboard(stored.scores))
     parts = [
         "## Leaderboard\n",
-        f"Means over seeds with 95\u00a0% intervals ({INTERVAL_RULE}). Who was told more than the "
-        "visible table has no rank; methods whose whole interval is below doing nothing say so.\n",
+        f"Means over seeds with 95\u00a0% intervals ({INTERVAL_RULE}). Methods that were told more "
+        "than the visible table are not ranked; those whose whole interval is below doing nothing "
+        "say so.\n",
     ]
     for _, study in board.groupby("task", sort=True):
         lines = []

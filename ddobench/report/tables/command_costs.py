@@ -32,7 +32,7 @@ def describe_costs(table: pd.DataFrame) -> str:
     """Say what all runs cost together."""
     runs, hours, untold = (table[name].sum() for name in ("runs", "cpu_hours", "untold"))
     text = f"{runs} runs took {format_number(hours)} CPU hours to fit and propose"
-    return f"{text}, without {untold} that do not tell." if untold else f"{text}."
+    return f"{text}, without {untold} that recorded no cost." if untold else f"{text}."
 
 
 def cost_markdown(table: pd.DataFrame) -> str:

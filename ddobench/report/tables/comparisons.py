@@ -97,7 +97,8 @@ def explain_comparison(table: pd.DataFrame) -> str:
     text = (
         "Differences are to the first variant of the same method, paired by seed, with 95\u00a0% "
         f"intervals ({INTERVAL_RULE}); p is Wilcoxon's signed-rank test, adjusted after Holm for "
-        f"the {compared} comparisons of a score. Invalid shares differ by percentage points."
+        f"the {compared} comparison{'' if compared == 1 else 's'} of a score. Invalid shares "
+        "differ by percentage points."
     )
     if few := explain_few_pairs(int(pairs.max()) if len(pairs) else 0, compared):
         text += f"{few}."

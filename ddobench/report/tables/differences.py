@@ -65,10 +65,9 @@ def explain_few_pairs(most: int, compared: int) -> str:
     if not compared or most >= FEW:
         return ""
     least = smallest_p(most)
-    return (
-        f" With {most} pairs no p falls below {format_p(least)}, and none "
-        f"below {format_p(min(1.0, least * compared))} once adjusted"
-    )
+    text = f" With {most} pairs no p falls below {format_p(least)}"
+    adjusted = f", and none below {format_p(min(1.0, least * compared))} once adjusted"
+    return text + (adjusted if compared > 1 else "")
 
 
 def format_change(row: Mapping[Hashable, Any]) -> str:
