@@ -92,6 +92,19 @@ def test_seeds_that_one_side_lost_are_counted() -> None:
     assert "3 pairs, 1 lost" in format_numbers(verdict_on(rows))
 
 
+def test_seeds_that_one_side_never_tried_are_not_lost() -> None:
+    rows = match([1.0, 1.1, 0.9, 1.2, 1.0])
+    fewer = [row for row in rows if row["method"] == "mine" or row["seed"] < 3]
+    assert "3 pairs (Student's t)" in format_numbers(verdict_on(fewer))
+    grown = verdict_on(rows + match([2.0, 2.1, 2.0], d=20), kind="growth", d=[10, 20])
+    assert "3 pairs (Student's t)" in format_numbers(grown)
+
+
+def test_a_place_without_runs_is_told_with_its_seeds() -> None:
+    verdict = verdict_on(match([1.0, 1.1, 0.9]), seeds="10-19")
+    assert format_numbers(verdict) == "no run of mine and yours at d = 10 with seeds 10-19"
+
+
 def test_a_claim_about_several_places_needs_all_of_them_and_falls_with_any() -> None:
     good, bad, open_ = [1.0, 1.1, 0.9], [-1.0, -1.1, -0.9], [1.0, -1.0, 0.5]
     rows = match(good) + match(open_, d=20)

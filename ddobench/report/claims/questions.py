@@ -67,7 +67,7 @@ class Answer:
 
     where: str
     numbers: "pd.Series[float]"  # by seed
-    lost: int  # seeds that were tried by a side but have no number
+    lost: int  # seeds that all sides have tried but that have no number
     unit: str
     reason: str = ""
     oldest: pd.Timestamp | None = None  # when the first of the runs was finished, if they say so
@@ -93,13 +93,13 @@ def answer_growth(runs: pd.DataFrame, question: Question) -> list[Answer]:
     where = f"d = {', '.join(map(str, question.d))}"
     unit = f"{answers[0].unit} per dimension"
     reason = "; ".join(answer.reason for answer in answers if answer.reason)
-    table = pd.concat([answer.numbers for answer in answers], axis=1, keys=question.d)
-    whole = table.dropna()
+    numbers = [answer.numbers for answer in answers]
+    whole = pd.concat(numbers, axis=1, keys=question.d, join="inner")
     if reason or whole.empty:
         return [Answer(where, whole.sum(axis=1), 0, unit, reason or "no seed has every d")]
     steps = np.asarray(question.d, dtype=float) - np.mean(question.d)
     slopes = (whole * steps).sum(axis=1) / float((steps**2).sum())
-    lost = len(table) - len(whole) + max(answer.lost for answer in answers)
+    lost = max(answer.lost for answer in answers)
     dated = [answer.oldest for answer in answers if answer.oldest is not None]
     undated = any(answer.undated for answer in answers)
     return [Answer(where, slopes, lost, unit, "", min(dated, default=None), undated)]
@@ -136,7 +136,7 @@ def _answer(runs: pd.DataFrame, question: Question, d: int) -> Answer:
         reason = f"no run of {' and '.join(absent)} at {where}{seeds}"
         return Answer(where, empty, 0, unit, reason)
     columns = [_scores(own, question) for own in found]
-    table = pd.concat(columns, axis=1)
+    table = pd.concat(columns, axis=1, join="inner")
     whole = table.dropna()
     values = whole.iloc[:, 0] - (whole.iloc[:, 1] if len(columns) > 1 else 0.0)
     reason = "" if len(values) else f"no seed has a score at {where}"
