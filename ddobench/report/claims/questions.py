@@ -72,6 +72,7 @@ class Answer:
     reason: str = ""
     oldest: pd.Timestamp | None = None  # when the first of the runs was finished, if they say so
     undated: bool = False  # whether some do not
+    seen: pd.Timestamp | None = None  # when a first seed had all its runs: a number could be seen
 
 
 Kind = Callable[[pd.DataFrame, Question], list[Answer]]
@@ -100,9 +101,12 @@ def answer_growth(runs: pd.DataFrame, question: Question) -> list[Answer]:
     steps = np.asarray(question.d, dtype=float) - np.mean(question.d)
     slopes = (whole * steps).sum(axis=1) / float((steps**2).sum())
     lost = max(answer.lost for answer in answers)
-    dated = [answer.oldest for answer in answers if answer.oldest is not None]
+    oldest, seen = (
+        min((moment for moment in moments if moment is not None), default=None)
+        for moments in ([one.oldest for one in answers], [one.seen for one in answers])
+    )
     undated = any(answer.undated for answer in answers)
-    return [Answer(where, slopes, lost, unit, "", min(dated, default=None), undated)]
+    return [Answer(where, slopes, lost, unit, "", oldest, undated, seen)]
 
 
 KINDS: Mapping[str, tuple[Kind, int]] = {  # with how many sides each has at most
@@ -142,10 +146,12 @@ def _answer(runs: pd.DataFrame, question: Question, d: int) -> Answer:
     reason = "" if len(values) else f"no seed has a score at {where}"
     counted = pd.concat([own[own["seed"].isin(values.index)] for own in found])
     moments = pd.to_datetime(counted["finished"], utc=True, errors="coerce", format="ISO8601")
+    whole_at = moments.groupby(counted["seed"].to_numpy()).max()
     return Answer(
         where, values, len(table) - len(values), unit, reason,
         oldest=moments.min() if moments.notna().any() else None,
         undated=bool(moments.isna().any()),
+        seen=whole_at.min() if whole_at.notna().any() else None,
     )  # fmt: skip
 
 

@@ -74,8 +74,10 @@ class Verdict:
             return ""
         if self.claim.in_view:
             return "with its runs in view"
-        if any(answer.oldest is not None and answer.oldest < declared for answer in answers):
+        if any(answer.seen is not None and answer.seen < declared for answer in answers):
             return "after its runs"
+        if any(answer.oldest is not None and answer.oldest < declared for answer in answers):
+            return "after the runs of one method, before those of the other"
         undated = any(answer.undated for answer in answers)
         return "its runs have no date" if undated else "before its runs"
 
