@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from ddobench.report.tables.formats import format_scores, score_header, score_markdown
+from ddobench.report.tables.scores import leaderboard
 from ddobench.stats.samples import interquartile_mean, mean_interval
 from tests.support.pages import DASH
 from tests.support.synthetic_runs import climb, curve_of, data_with, evidence_of, run_row
@@ -73,3 +74,9 @@ def test_a_method_lacks_the_seeds_that_most_others_have_and_not_those_of_a_contr
         ("coms", ""): 1, ("fgm", ""): 0, ("fgm", "graph=empty"): 0, ("ga", ""): 0,
         ("naive", ""): 0, ("rwr", ""): 0,
     }  # fmt: skip
+
+
+def test_the_board_is_of_the_size_with_most_methods_however_many_variants_another_has() -> None:
+    rows = [run_row(method, d) for method in ("fgm", "ga", "naive") for d in (10, 20)]
+    rows += [run_row("fgm", 10, method_variant=f"graph={i}", digest=f"v{i}") for i in range(4)]
+    assert set(leaderboard(evidence_of(rows).scores)["d"]) == {20}

@@ -102,8 +102,11 @@ def _describe_task(own: pd.DataFrame, stored: ReportData) -> str:
 
 def _none_of(own: pd.DataFrame, stored: ReportData) -> str:
     """Say how little was tried, lest it seem that nothing could be better."""
-    tried = {row["method"]: _style(row, stored).name for row in _rows(own)
-             if not does_nothing([row["method"]])}  # fmt: skip
+    tried = {
+        row["method"]: _style(row, stored).name.removesuffix(f", {row['method_variant']}")
+        for row in _rows(own)
+        if not does_nothing([row["method"]])
+    }
     names = sorted(tried.values())
     if len(names) > _LISTED:
         return f"none of {len(names)} methods tried"

@@ -20,7 +20,7 @@ from ddobench.report.tables.formats import format_ranges, name_runs
 from ddobench.scores import LANDMARKS, drawn_curves, page_scores
 
 MOST_RUNS = 20_000
-MOST_BYTES = 600_000  # of the packed runs: a page is to open quickly on a phone
+MOST_BYTES = 500_000  # of the packed runs: a page is to open quickly on a phone
 DIGITS = 4  # significant, of every number in the page
 _GROUP = [*CELL, *SERIES, "digest"]
 _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)

@@ -182,6 +182,9 @@ def _merit(board: pd.DataFrame) -> "pd.Series[float]":
 
 
 def _common_size(study: pd.DataFrame) -> tuple[int, int]:
-    scored = study.assign(scored=study["seeds"] > 0).groupby(["d", "n"])["scored"].sum()
-    d, n = scored[scored == scored.max()].index.max()
+    scored = study["method"].where(
+        study["seeds"] > 0
+    )  # a method counts once, however many variants
+    methods = scored.groupby([study["d"], study["n"]]).nunique()
+    d, n = methods[methods == methods.max()].index.max()
     return int(d), int(n)
