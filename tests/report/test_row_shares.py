@@ -39,6 +39,13 @@ def test_of_many_methods_nine_have_a_panel_and_doing_nothing_none() -> None:
     assert "3 of the methods are not drawn; the tables have them" in figure.caption
 
 
+def test_a_dimension_with_one_number_of_rows_is_left_out_beside_one_with_several() -> None:
+    stored = sizes((11, 21), (500, 1000))
+    runs = stored.runs[(stored.runs["d"] == 11) | (stored.runs["n"] == 500)]
+    figure = only(optimum_share_by_rows, replace(stored, runs=runs))
+    assert set(figure.data["d"]) == {11}
+
+
 def test_one_dimension_with_several_numbers_of_rows_is_enough() -> None:
     figure = only(optimum_share_by_rows, sizes((11,), (500, 1000)))
     assert set(figure.data["d"]) == {11}

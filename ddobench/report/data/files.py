@@ -11,7 +11,7 @@ _LONGEST_NAME = 80
 def file_stem(*words: str) -> str:
     """Spell words as one portable file name without its ending."""
     text = "-".join(word for word in words if word).lower()
-    return re.sub(r"[^a-z0-9.]+", "-", text).strip("-.")[:_LONGEST_NAME] or "unnamed"
+    return re.sub(r"[^a-z0-9.]+", "-", text).strip("-.")[:_LONGEST_NAME].rstrip("-.") or "unnamed"
 
 
 def row_stem(kind: str, row: "pd.Series[Any]", *sizes: str, method: str = "") -> str:

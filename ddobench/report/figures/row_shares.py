@@ -62,16 +62,22 @@ def optimum_share_by_rows(stored: ReportData) -> Iterator[Figure | Absence]:
 
 
 def _with_several_rows(points: pd.DataFrame) -> pd.DataFrame:
-    """Keep the series that have several numbers of rows at some dimension."""
+    """Keep dimensions and series that have several numbers of rows somewhere."""
     rows = points.groupby([*SERIES, "d"])["n"].transform("nunique")
-    return points[rows.groupby([points[name] for name in SERIES]).transform("max") > 1]
+    for keys in (["d"], SERIES):
+        rows = rows[
+            rows.groupby([points.loc[rows.index, key] for key in keys]).transform("max") > 1
+        ]
+    return points.loc[rows.index]
 
 
 def _choose(points: pd.DataFrame) -> pd.DataFrame:
-    """Leave out doing nothing, which is dotted in every panel, and of many methods all but some."""
+    """Leave out doing nothing, dotted in every panel, and of many methods those of few sizes."""
     active = points[[role_of(name) not in (NOTHING, REFERENCE) for name in points["method"]]]
     points = points if active.empty else active
-    keys = leading_series(points, "final_mean", CELL, _MOST_PANELS)
+    ranked = leading_series(points, "final_mean", CELL, len(points))
+    sizes = points.groupby(SERIES).size().to_dict()
+    keys = sorted(ranked, key=lambda key: -sizes[key])[:_MOST_PANELS]
     return points[points[SERIES].apply(tuple, axis=1).isin(keys)]
 
 
