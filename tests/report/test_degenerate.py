@@ -36,7 +36,8 @@ NEED_MORE = {
     "losses_by_rule",
     *SWEEPS,
 }  # more runs than these tests have
-NEED_TWO = {"regret_by_dimension", "optimum_share_by_dimension", "best_visible_and_optimum"}
+NEED_TWO = {"regret_by_dimension", "optimum_share_by_dimension", "best_visible_and_optimum",
+            "mean_rank_diagrams"}  # fmt: skip
 
 
 def nearly(value: float, place: int) -> float:

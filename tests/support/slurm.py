@@ -44,6 +44,7 @@ for stream, option in ((1, "--output"), (2, "--error")):
     name = files.get(option, os.devnull)
     for sign, variable in tell.items():
         name = name.replace(sign, os.environ.get(variable, ""))
+    os.makedirs(os.path.dirname(name), exist_ok=True)  # a job that starts at once may be the first
     os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND), stream)
 os.execvp(words[0], words)
 """
