@@ -3,11 +3,9 @@
 import pandas as pd
 
 from ddobench.report.data.report_data import ReportData
-from ddobench.report.tables.columns import CELL, SERIES
+from ddobench.report.tables.columns import CELL, LOST, SERIES
 from ddobench.report.tables.styles import explain_signs
 from ddobench.stats.samples import FEW
-
-_LOST = ["declined", "failed", "missing", "unscored"]
 
 
 def describe_sample(
@@ -20,14 +18,20 @@ def describe_sample(
     if scored.empty:
         return []
     parts = [count_seeds(int(scored.min()), int(scored.max()), per)]
-    lost = scores[_LOST].sum()
-    if lost.sum():
-        said = ", ".join(f"{count} {name}" for name, count in lost.items() if count)
-        parts.append(f"Hollow markers have fewer seeds than most methods there ({said} in all).")
+    parts += describe_hollow(scores)
     if not signs:
         return parts
     keys = set(cells[["task", *SERIES]].itertuples(index=False, name=None))
     return parts + [f"{note}." for note in explain_signs(stored.styles[k] for k in keys)]
+
+
+def describe_hollow(scores: pd.DataFrame) -> list[str]:
+    """Say what hollow markers are, if rows of scores have any."""
+    lost = scores[LOST].sum()
+    if not lost.sum():
+        return []
+    said = ", ".join(f"{count} {name}" for name, count in lost.items() if count)
+    return [f"Hollow markers have fewer seeds than most methods there ({said} in all)."]
 
 
 def count_seeds(fewest: int, most: int, per: str = "method and d") -> str:
@@ -41,5 +45,5 @@ def count_seeds(fewest: int, most: int, per: str = "method and d") -> str:
 def lost_seeds(stored: ReportData) -> set[tuple[object, ...]]:
     """Return the cells and series whose mean lacks seeds that were tried or most others have."""
     scores = stored.scores
-    short = scores[scores[_LOST].sum(axis=1) > 0]
+    short = scores[scores[LOST].sum(axis=1) > 0]
     return set(short[[*CELL, *SERIES]].itertuples(index=False, name=None))

@@ -12,6 +12,7 @@ from ddobench.report.data.commands import sweep_command
 from ddobench.report.data.curves import choose_series
 from ddobench.report.data.files import row_stem
 from ddobench.report.data.report_data import ReportData
+from ddobench.report.data.samples import describe_hollow
 from ddobench.report.figures.doing_nothing import BEST_VISIBLE, DOTTED_NOTE, means_of_nothing
 from ddobench.report.figures.drawing import (
     INK,
@@ -27,14 +28,13 @@ from ddobench.report.figures.figure import Absence, Figure
 from ddobench.report.figures.labels import label_ends
 from ddobench.report.figures.leading import SeriesKey, describe_muted, lead_styles
 from ddobench.report.figures.series import Place, describe_intervals, draw_curve
-from ddobench.report.tables.columns import CELL, FAMILY, SERIES, SLICE, STUDY
+from ddobench.report.tables.columns import CELL, FAMILY, LOST, SERIES, SLICE, STUDY
 from ddobench.report.tables.formats import name_runs
 from ddobench.report.tables.nothing import does_nothing
 from ddobench.report.tables.styles import Style, explain_signs
 
 _UNITS = {"raw": "raw units", "sd": "sd of the visible values"}
 _NOTHING = "nothing_regret"
-_LOST = ["declined", "failed", "missing", "unscored"]
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ def _draw(points: pd.DataFrame, styles: Mapping[SeriesKey, Style], axis: Axis) -
                 curve[f"regret_{name}"].to_numpy(dtype=float) for name in ("mean", "low", "high")
             )
             if np.isfinite(mean).any():
-                short = curve[_LOST].sum(axis=1).to_numpy() > 0
+                short = curve[LOST].sum(axis=1).to_numpy() > 0
                 draw_curve(axes, x, mean, (low, high), style, short, Place(index, len(styles)))
                 if style.marker:
                     ends.append((style, float(mean[np.isfinite(mean)][-1])))
@@ -164,9 +164,5 @@ def _caption(points: pd.DataFrame, styles: Mapping[SeriesKey, Style]) -> str:
     ]
     if points[_NOTHING].notna().any() and not does_nothing(set(points["method"])):
         parts.append(DOTTED_NOTE)
-    lost = points[_LOST].sum()
-    if lost.sum():
-        said = ", ".join(f"{count} {name}" for name, count in lost.items() if count)
-        parts.append(f"Hollow markers lack seeds ({said} in all).")
-    parts += describe_muted(styles)
+    parts += [*describe_hollow(points), *describe_muted(styles)]
     return " ".join([*parts, *(f"{note}." for note in explain_signs(styles.values()))])

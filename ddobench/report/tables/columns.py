@@ -5,3 +5,4 @@ FAMILY = ["task", "task_variant", "n", "budget"]  # what one figure against dime
 SLICE = ["task", "task_variant", "d", "budget"]  # what one figure against visible rows shows
 CELL = [*FAMILY, "d"]  # one size of it
 SERIES = ["method", "method_variant"]  # one curve of it
+LOST = ["declined", "failed", "missing", "unscored"]  # seeds that a mean is without, by why

@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ddobench.registry import PARTS
-from ddobench.report.tables.columns import CELL
+from ddobench.report.tables.columns import CELL, LOST
 from ddobench.report.tables.formats import (
     describe_counts,
     escape_markdown,
@@ -35,7 +35,6 @@ CROSS = [*CELL, "method"]  # the columns that tell crosses apart
 SEED, REST = "seed", "rest"
 TIMES = " \u00d7 "  # between the parts of an interaction
 _BEST = 3  # combinations that are named
-_LOST = ("declined", "failed", "missing", "unscored")
 _SHARES = [*CROSS, "source", "parts", "share", "squares", "freedom", "runs", "seeds"]
 _LEVELS = [*CROSS, "part", "level", "combinations", "mean", "low", "high", "value", "best_visible"]
 EXPLANATION = (
@@ -108,7 +107,7 @@ def _find_cross(place: Mapping[Any, Any], runs: pd.DataFrame) -> Cross | None:
         tuple(int(seed) for seed in kept[SEED]),
         whole[HEADLINE.name].to_numpy(dtype=np.float64).reshape(*shape, -1),
         whole[BEST_VISIBLE.name].to_numpy(dtype=np.float64).reshape(-1, len(kept[SEED]))[0],
-        dict(zip(_LOST, counted, strict=True)),
+        dict(zip(LOST, counted, strict=True)),
         privileges_of(whole),
     )
 

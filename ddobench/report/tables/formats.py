@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from ddobench.report.tables.columns import CELL, SERIES, STUDY
+from ddobench.report.tables.columns import CELL, LOST, SERIES, STUDY
 from ddobench.report.tables.scores import known_scores
 from ddobench.scores import Part, Score, Sheet, Tabled, tabled_scores
 from ddobench.stats.samples import FEW
@@ -136,11 +136,7 @@ def name_runs(row: "pd.Series[Any]", *sizes: str) -> str:
 
 def describe_counts(row: Mapping[Hashable, Any]) -> str:
     """Say how many seeds were averaged, and what became of the others."""
-    lost = [
-        f"{count} {name}"
-        for name in ("declined", "failed", "missing", "unscored")
-        if (count := row[name])
-    ]
+    lost = [f"{count} {name}" for name in LOST if (count := row[name])]
     return ", ".join([str(row["seeds"]), *lost])
 
 

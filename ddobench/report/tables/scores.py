@@ -182,9 +182,7 @@ def _merit(board: pd.DataFrame) -> "pd.Series[float]":
 
 
 def _common_size(study: pd.DataFrame) -> tuple[int, int]:
-    scored = study["method"].where(
-        study["seeds"] > 0
-    )  # a method counts once, however many variants
+    scored = study["method"].where(study["seeds"] > 0)  # once, however many variants it has
     methods = scored.groupby([study["d"], study["n"]]).nunique()
     d, n = methods[methods == methods.max()].index.max()
     return int(d), int(n)
