@@ -25,6 +25,7 @@ from ddobench.errors import UsageError
 
 ENTRY_POINTS = "ddobench.conf"
 PARTS = ("latent", "axes", "graph", "surrogate", "search")  # groups that make up a method
+TRAINING = "training"  # a group that parts take into themselves; typed, it is the surrogate's
 _TARGET = re.compile(r"_target_['\"]?\s*:\s*['\"]?([\w.]+)")
 _CONFIG_DIR = "DDOBENCH_CONFIG_DIR"  # inherited by the worker processes of a sweep
 
@@ -55,10 +56,11 @@ def entries(group: str) -> list[Entry]:
     return [found[name] for name in sorted(found)]
 
 
-def read_choice(group: str, choice: str) -> dict[str, Any]:
+def read_choice(group: str, choice: str, training: str | None = None) -> dict[str, Any]:
     """Return the group's own part of an option's file as written, empty if there is no file.
 
-    What the file takes from other groups into itself (`/training@training: adam`) is filled in.
+    What the file takes from other groups into itself (`/training@training: adam`) is filled in,
+    with another option of `training` if one is given.
     """
     file = _find(group, choice)
     if file is None:
@@ -68,6 +70,8 @@ def read_choice(group: str, choice: str) -> dict[str, Any]:
     own.pop("defaults", None)
     for source, choice in taken:
         other, at, key = source.removeprefix("/").partition("@")
+        if other == TRAINING and training:
+            choice = training
         if at:
             own[key] = {**read_choice(other, choice), **own.get(key, {})}
     return own

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 from ddobench.errors import UsageError
-from ddobench.registry import PARTS
+from ddobench.registry import PARTS, TRAINING
 from ddobench.seeds import format_seeds, parse_seeds
 
 MULTIRUN = ("-m", "--multirun")
@@ -121,7 +121,12 @@ def _join(options: dict[str, str | None]) -> list[str]:
 
 
 def spell(override: str) -> str:
-    """Return an override in Hydra's spelling: seeds and folders quoted, `true` a graph's name."""
+    """Return an override in Hydra's spelling: seeds and folders quoted, `true` a graph's name.
+
+    `training=NAME` is the training of the surrogate.
+    """
+    if override.startswith(f"{TRAINING}="):
+        return f"{TRAINING}@surrogate.{override}"
     if match := _GRAPH.fullmatch(override):
         return match[1] + "=" + _TRUE.sub("'true'", match[2])
     if match := _FOLDER.fullmatch(override):

@@ -50,6 +50,7 @@ def register() -> None:
         node = registry.read_choice(LAUNCHERS, entry.name)
         ConfigStore.instance().store(entry.name, node, group="hydra/launcher")
     OmegaConf.register_new_resolver("scale", scale, replace=True)
+    OmegaConf.register_new_resolver("epochs", count_steps, replace=True)
     OmegaConf.register_new_resolver("percentile", percentile, replace=True)
     OmegaConf.register_new_resolver("home", home, replace=True)
     OmegaConf.register_new_resolver("table", look_up_table, replace=True)
@@ -105,6 +106,11 @@ def look_up_table(what: str, file: str, target: str, *settings: Any) -> Any:
 def scale(steps: int, factor: float) -> int:
     """Return a number of steps scaled by a budget, at least one."""
     return max(1, round(steps * factor))
+
+
+def count_steps(epochs: int, rows: int, batch: int) -> int:
+    """Return how many minibatches so many passes over the rows take, at least one."""
+    return max(1, epochs * rows // batch)
 
 
 def percentile(usual: float, least: int, rows: int) -> float:

@@ -12,7 +12,14 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from ddobench.errors import UsageError, check_finite, check_one_of, check_whole
-from ddobench.registry import PARTS, line_up, read_choice, read_top_keys, usual_choices
+from ddobench.registry import (
+    PARTS,
+    TRAINING,
+    line_up,
+    read_choice,
+    read_top_keys,
+    usual_choices,
+)
 from ddobench.runner.build import (
     CARD,
     build_method,
@@ -31,6 +38,7 @@ if TYPE_CHECKING:
 
 MOST_SEEDS = 50  # that are stacked into one job unless someone says otherwise
 SELECT = "select"  # the group of rules that choose settings
+_TYPED_TRAINING = f"{TRAINING}@surrogate.{TRAINING}"  # as Hydra calls the choice
 _UNSAID = (CARD, "device")  # keys that never change a result
 _IRRELEVANT = (*_UNSAID, "file")  # of a file counts the hash of its content, not where it lies
 
@@ -126,7 +134,7 @@ def specify(cfg: DictConfig, choices: Mapping[str, Any]) -> Specification:
         config=config,
         task_departures=dict(_departures(config["task"], _written(cfg, "task", task))),
         method_departures={
-            **dict(_part_departures(cfg, plain, parts, _usual_parts(method))),
+            **dict(_part_departures(cfg, plain, parts, _usual_parts(method), choices)),
             **dict(_departures(plain, _written(cfg, "method", method))),
             **(dict(_rule_departures(cfg, str(rule))) if rule else {}),
         },
@@ -175,14 +183,22 @@ def _canonical(value: Any) -> Any:
 
 
 def _part_departures(
-    cfg: DictConfig, method: Mapping[str, Any], parts: Mapping[str, str], usual: Mapping[str, str]
+    cfg: DictConfig,
+    method: Mapping[str, Any],
+    parts: Mapping[str, str],
+    usual: Mapping[str, str],
+    choices: Mapping[str, Any],
 ) -> Iterator[tuple[str, str]]:
     """Yield the parts of a method that are not the usual ones."""
     for name, choice in parts.items():
         if choice != usual.get(name):
             yield name, choice
+        training = choices.get(_TYPED_TRAINING) if name == "surrogate" else None
+        if training and _read(name, choice, training) != _read(name, choice, None):
+            yield TRAINING, training
         if isinstance(method[name], Mapping):
-            yield from _departures(method[name], _written(cfg, name, choice), f"{name}.")
+            written = _written(cfg, name, choice, training)
+            yield from _departures(method[name], written, f"{name}.")
 
 
 def _rule_departures(cfg: DictConfig, rule: str) -> Iterator[tuple[str, str]]:
@@ -207,7 +223,9 @@ def _departures(
             yield f"{prefix}{name}", str(value)
 
 
-def _written(cfg: DictConfig, group: str, choice: str) -> dict[str, Any]:
+def _written(
+    cfg: DictConfig, group: str, choice: str, training: str | None = None
+) -> dict[str, Any]:
     """Return a group file, with what it computes from other keys as these are now.
 
     Keys of the top level that the file brings itself, other than sizes, are as it has them.
@@ -215,7 +233,7 @@ def _written(cfg: DictConfig, group: str, choice: str) -> dict[str, Any]:
     brought = _brought(group, choice)
     sizes = {"d": cfg.d, "n": cfg.n}
     parent = OmegaConf.merge(cfg, brought, sizes) if brought else cfg
-    node = OmegaConf.create(_read(group, choice), parent=parent)
+    node = OmegaConf.create(_read(group, choice, training), parent=parent)
     return {str(name): value for name, value in _plain(node).items()}
 
 
@@ -225,8 +243,8 @@ def _plain(node: DictConfig) -> dict[Any, Any]:
 
 
 @cache
-def _read(group: str, choice: str) -> dict[str, Any]:
-    return read_choice(group, choice)
+def _read(group: str, choice: str, training: str | None) -> dict[str, Any]:
+    return read_choice(group, choice, training)
 
 
 @cache
