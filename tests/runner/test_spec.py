@@ -152,7 +152,7 @@ def test_the_stages_of_a_method_are_told() -> None:
     spec = composed("method=fgm", "latent=pca")
     assert spec.parts == {
         "latent": "pca", "axes": "identity", "graph": "stein", "surrogate": "cliques",
-        "search": "ascent",
+        "search": "ascent_codes",
     }  # fmt: skip
     assert composed("method=ga", "latent=pca").parts["latent"] == "pca"
     assert composed("method=naive", "latent=pca").parts == {}
