@@ -364,6 +364,16 @@ MEDIAN_DESIGN = Score(
     stored=False,
     table=Tabled("p50", {"median design": "mean"}),
 )
+SURVIVORS_FINAL = Score(
+    name="survivors_final",
+    meaning="The mean of the best valid designs at the last iteration that has enough of them.",
+    unit=SD,
+    better="higher",
+    lines=("value of the best", "valid designs"),
+    take=Last(SURVIVORS.name),
+    stored=False,
+    claims=True,
+)
 BEST_DESIGN = Score(
     name="p100",
     meaning="The 100th percentile of all designs of the last iteration.",
@@ -614,7 +624,8 @@ PROTOCOL = (
     *(SOO_IMPROVEMENT, SOO_STABILITY, SOO_BOTH, ORDER_VISIBLE, ORDER_DESIGNS, DIVERSITY, NOVELTY),
 )  # what others report; runs stored before do not have them
 SCORES = (
-    *(FINAL_MODEL, FINAL_ORACLE, BEST_ORACLE, MEDIAN_DESIGN, BEST_DESIGN, PREDICTED_FINAL),
+    *(FINAL_MODEL, FINAL_ORACLE, BEST_ORACLE, SURVIVORS_FINAL, MEDIAN_DESIGN, BEST_DESIGN),
+    PREDICTED_FINAL,
     *(REGRET_FINAL, INVALID_FINAL, HELD_OUT_RANK, HELD_OUT_ERROR, HELD_OUT_TOP),
     *PROTOCOL,
 )

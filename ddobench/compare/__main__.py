@@ -18,8 +18,8 @@ from ddobench.compare.settings import Change, config_changes, origin_changes
 from ddobench.compare.sides import Side, read_sides
 from ddobench.errors import UsageError
 from ddobench.progress import reporting_late
-from ddobench.report.data.report_data import FILTERS
-from ddobench.report.tables.formats import to_csv
+from ddobench.report.data import FILTERS
+from ddobench.report.tables.table import to_csv
 from ddobench.scores import HEADLINE, comparable_names
 from ddobench.store.atomic import write_whole
 

@@ -6,17 +6,17 @@ import numpy as np
 import pandas as pd
 
 from ddobench.compare.sides import Side
-from ddobench.report.tables.columns import CELL, SERIES
+from ddobench.report.tables.select import BY_SIZE, SERIES
 from ddobench.scores import repeatable_names
 from ddobench.stats.samples import paired_difference
 
-KEY = [*CELL, *SERIES, "seed"]  # not the digest: a new version of a method has another
+KEY = [*BY_SIZE, *SERIES, "seed"]  # not the digest: a new version of a method has another
 _COUNTS = ["pairs", "identical", "changed", "only_a", "only_b", "status_changes"]
 _NUMBERS = [
     *("scored", "mean_a", "mean_b", "difference", "low", "high", "interval"),
     *("largest_change",),
 ]
-COLUMNS = [*CELL, *SERIES, "score", *_COUNTS, *_NUMBERS, "digests_a", "digests_b"]
+COLUMNS = [*BY_SIZE, *SERIES, "score", *_COUNTS, *_NUMBERS, "digests_a", "digests_b"]
 
 
 def match_runs(a: Side, b: Side) -> pd.DataFrame:
@@ -70,8 +70,8 @@ def _curve_names(side: Side) -> list[str]:
 def change_table(matched: pd.DataFrame, score: str) -> pd.DataFrame:
     """Return one row per cell and method: who was compared, and how a score changed from A to B."""
     rows: list[dict[Any, Any]] = []
-    for key, runs in matched.groupby([*CELL, *SERIES], sort=True):
-        named: dict[Any, Any] = dict(zip([*CELL, *SERIES], key, strict=True))
+    for key, runs in matched.groupby([*BY_SIZE, *SERIES], sort=True):
+        named: dict[Any, Any] = dict(zip([*BY_SIZE, *SERIES], key, strict=True))
         rows.append(named | {"score": score} | _count(runs) | _difference(runs, score))
     return pd.DataFrame(rows, columns=COLUMNS)
 

@@ -10,8 +10,8 @@ from typing import Any
 import pandas as pd
 
 from ddobench.errors import UsageError
-from ddobench.report.data.report_data import filter_runs, make_uniform
-from ddobench.report.tables.columns import CELL, SERIES
+from ddobench.report.data import filter_runs, make_uniform
+from ddobench.report.tables.select import BY_SIZE, SERIES
 from ddobench.store.runs import Survey, survey
 
 _FOLDER, _REVISION = "dir:", "rev:"
@@ -123,12 +123,12 @@ def _keep_apart(a: Side, b: Side) -> tuple[Side, Side]:
     """Name the digest where runs of one side look alike but are not, on both sides then."""
     alike: set[tuple[Any, ...]] = set()
     for side in (a, b):
-        digests = side.runs.groupby([*CELL, *SERIES])["digest"].nunique()
+        digests = side.runs.groupby([*BY_SIZE, *SERIES])["digest"].nunique()
         alike |= set(digests[digests > 1].index)
     sides = []
     for side in (a, b):
         runs = side.runs.copy()
-        keys = runs[[*CELL, *SERIES]].itertuples(index=False, name=None)
+        keys = runs[[*BY_SIZE, *SERIES]].itertuples(index=False, name=None)
         named = pd.Series([key in alike for key in keys], index=runs.index, dtype=bool)
         variant = (runs["method_variant"] + " digest=" + runs["digest"].str[:8]).str.strip()
         runs["method_variant"] = runs["method_variant"].where(~named, variant)

@@ -8,8 +8,8 @@ import pandas as pd
 
 from ddobench.compare.settings import Change
 from ddobench.compare.sides import Side
-from ddobench.report.tables.columns import CELL, FAMILY, SERIES
-from ddobench.report.tables.formats import (
+from ddobench.report.tables.select import BY_N, BY_SIZE, SERIES
+from ddobench.report.tables.table import (
     DASH,
     MINUS,
     escape_markdown,
@@ -55,7 +55,7 @@ def summarise(a: Side, b: Side, matched: pd.DataFrame, table: pd.DataFrame) -> l
     for side in ("A", "B"):
         alone = matched[matched["in"] == side]
         if len(alone):
-            series = len(alone[[*CELL, *SERIES]].drop_duplicates())
+            series = len(alone[[*BY_SIZE, *SERIES]].drop_duplicates())
             lines_word = "line" if series == 1 else "lines"
             said.append(f"Only {side} has {len(alone)} more, in {series} {lines_word}.")
     return said
@@ -75,7 +75,7 @@ def _inventory(letter: str, runs: pd.DataFrame) -> list[str]:
     lines = [
         f"{letter} has {_name(rows.iloc[0])}, n = {rows['n'].iloc[0]}, "
         f"d = {format_ranges(rows['d'])}, seeds {format_ranges(rows['seed'])}"
-        for _, rows in runs.groupby([*FAMILY, *SERIES], sort=True)
+        for _, rows in runs.groupby([*BY_N, *SERIES], sort=True)
     ]
     more = len(lines) - _MOST_LINES
     return lines[:_MOST_LINES] + ([f"{letter} has {more} more such lines"] if more > 0 else [])

@@ -20,7 +20,7 @@ from ddobench.proposing.examples import example_table
 from ddobench.proposing.page import render_page
 from ddobench.proposing.proposals import PREDICTED
 from ddobench.proposing.propose import DEFAULT_METHOD, Options, Proposals, work_out
-from ddobench.report.tables.formats import format_number, to_csv
+from ddobench.report.tables.table import format_number, to_csv
 from ddobench.seeds import parse_seeds
 from ddobench.store.atomic import write_whole
 from ddobench.tabular.files import ENDINGS, read_table

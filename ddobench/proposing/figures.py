@@ -9,15 +9,7 @@ from numpy.typing import NDArray
 from ddobench.proposing.directions import find_directions
 from ddobench.proposing.proposals import PREDICTED
 from ddobench.proposing.propose import Proposals
-from ddobench.report.figures.drawing import (
-    FAINT,
-    INK,
-    LOOK,
-    blank_axes,
-    blank_drawing,
-    fit_margins,
-    limits_around,
-)
+from ddobench.report.figures.draw import FAINT, INK, LOOK, PALE, blank_drawing, limits_around
 from ddobench.tabular.rows import Values
 
 MOST_DOTS = 1500  # rows that are drawn
@@ -33,8 +25,7 @@ def draw_fit(found: Proposals) -> Drawing | None:
     some = _thin(len(truth))
     promised = found.chosen.told[PREDICTED].to_numpy()
     with mpl.rc_context(LOOK):
-        drawing = blank_drawing()
-        axes = blank_axes(drawing)
+        drawing, axes = _blank()
         limits = limits_around([*truth, *predicted, *promised])
         axes.plot(limits, limits, color=FAINT, linewidth=0.8, zorder=1)
         axes.scatter(truth[some], predicted[some], s=7, color=FAINT, alpha=0.5, linewidth=0,
@@ -63,8 +54,7 @@ def draw_directions(found: Proposals) -> tuple[Drawing, str]:
     rows, proposed = directions.project(found.placed), directions.project(found.chosen.codes)
     some = _thin(len(rows))
     with mpl.rc_context(LOOK):
-        drawing = blank_drawing()
-        axes = blank_axes(drawing)
+        drawing, axes = _blank()
         dots = axes.scatter(
             rows[some, 0], rows[some, 1], s=9, c=found.rows.y[some], cmap="cividis", linewidth=0,
             label="rows",
@@ -89,15 +79,20 @@ def draw_directions(found: Proposals) -> tuple[Drawing, str]:
     return drawing, told
 
 
+def _blank() -> tuple[Drawing, Axes]:
+    drawing = blank_drawing(4.9, 3.2)
+    axes = drawing.add_subplot()
+    axes.grid(axis="y", color=PALE, linewidth=0.6)
+    axes.set_axisbelow(True)
+    return drawing, axes
+
+
 def _finish(drawing: Drawing, axes: Axes) -> None:
     axes.legend(
         loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False, fontsize=8,
         labelcolor=INK, borderaxespad=0.2, handletextpad=0.3,
     )  # fmt: skip
-    if len(drawing.axes) == 1:
-        fit_margins(drawing, axes)
-    else:
-        drawing.tight_layout(pad=0.4)
+    drawing.tight_layout(pad=0.4)
 
 
 def _signed(found: Proposals, predicted: Values) -> Values:

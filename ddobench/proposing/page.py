@@ -14,8 +14,8 @@ from ddobench.proposing.check import HIDE
 from ddobench.proposing.figures import draw_directions, draw_fit
 from ddobench.proposing.propose import Proposals
 from ddobench.report.figures.figure import render_drawing
-from ddobench.report.page.markup import embed_svg
-from ddobench.report.tables.formats import DASH, MINUS
+from ddobench.report.page import embed_svg
+from ddobench.report.tables.table import DASH, MINUS
 from ddobench.runner.provenance import describe_machine
 from ddobench.scores import HELD_OUT_ERROR
 

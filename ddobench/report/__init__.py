@@ -1,5 +1,5 @@
 """Tables, figures and one page from the stored runs; never a run itself."""
 
-from ddobench.report.output.writer import Written, write_report
+from ddobench.report.writer import Written, write_report
 
 __all__ = ["Written", "write_report"]

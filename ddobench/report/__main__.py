@@ -10,7 +10,7 @@ _FILTER = re.compile(r"(?:only\.)?(task|method|d|n|seed|budget)=(.*)", re.DOTALL
 
 
 def format_filter(word: str) -> str:
-    """Spell a filter for Hydra.
+    """Write a filter as Hydra reads it.
 
     `method=a,b` would choose options of a config group, `only.method=[a,b]` is a plain value.
     """
@@ -28,7 +28,7 @@ def job(cfg: Any) -> None:
 
     from ddobench.cli.settings import read_folder
     from ddobench.progress import reporting_late
-    from ddobench.report.output.writer import write_report
+    from ddobench.report.writer import write_report
 
     plain: Any = OmegaConf.to_container(cfg, resolve=True)
     with reporting_late():

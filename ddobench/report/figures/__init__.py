@@ -1,1 +1,1 @@
-"""The figures of a report, one kind a module, and what they are drawn with."""
+"""The figures of a report: each returns its data and a description, and `draw` draws it."""

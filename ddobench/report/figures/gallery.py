@@ -1,79 +1,133 @@
-"""All figures of a report, in the order of the page."""
+"""All figures of a report, in the order of the page, and which of them lead."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from math import prod
+
+import pandas as pd
 
 from ddobench.progress import track
-from ddobench.report.data.report_data import ReportData
-from ddobench.report.figures.close_ups import look_closer, tell_left_out
-from ddobench.report.figures.codes import codes_beside_designs
-from ddobench.report.figures.confidence import scores_by_confidence
-from ddobench.report.figures.controls import variant_controls
-from ddobench.report.figures.costs import seconds_by_method
-from ddobench.report.figures.crosses import variance_by_part
-from ddobench.report.figures.discovered import discovered_graph
-from ddobench.report.figures.figure import Absence, Figure, FigureFunction
-from ddobench.report.figures.headlines import headline
-from ddobench.report.figures.knobs import shares_by_setting
-from ddobench.report.figures.landmarks import best_visible_and_optimum
-from ddobench.report.figures.overestimation import prediction_and_truth
-from ddobench.report.figures.pictures import designs_in_pairs, marginals, true_graph
-from ddobench.report.figures.profiles import performance_profiles
-from ddobench.report.figures.rank_diagrams import mean_rank_diagrams
-from ddobench.report.figures.regret import regret_by_dimension, regret_by_rows
-from ddobench.report.figures.row_shares import optimum_share_by_rows
-from ddobench.report.figures.rules import losses_by_rule
-from ddobench.report.figures.shares import optimum_share_by_dimension
-from ddobench.report.figures.trajectories import (
-    invalid_by_iteration,
-    survivors_by_iteration,
-    value_by_iteration,
+from ddobench.report.data import ReportData
+from ddobench.report.figures import designs, graphs, line_figures, row_figures
+from ddobench.report.figures.figure import Figure, FigureFunction
+from ddobench.report.tables.select import BY_N
+from ddobench.report.tables.table import name_runs
+
+LEADING = 10  # figures that the page shows at once
+MOST_CLOSE = 4  # families of runs of a task that have figures of their own
+# By how soon a reader wants them; of these the first lead, the others are one click away.
+KINDS = (
+    *("headline", "path", "share", "rows", "controls", "setting", "regret", "invalid", "units"),
+    *("ranks", "factorial", "value"),
 )
-from ddobench.report.figures.unit_graphs import graph_of_units
-
-WHOLE, CLOSE_UP = False, True  # of all runs, or of those that get figures of their own
-FIGURES: Mapping[FigureFunction, bool] = {
-    headline: WHOLE,
-    true_graph: WHOLE,
-    marginals: WHOLE,
-    designs_in_pairs: WHOLE,
-    best_visible_and_optimum: CLOSE_UP,
-    value_by_iteration: CLOSE_UP,
-    survivors_by_iteration: CLOSE_UP,
-    invalid_by_iteration: CLOSE_UP,
-    prediction_and_truth: CLOSE_UP,
-    optimum_share_by_dimension: CLOSE_UP,
-    optimum_share_by_rows: WHOLE,
-    shares_by_setting: WHOLE,
-    variant_controls: CLOSE_UP,
-    discovered_graph: CLOSE_UP,
-    graph_of_units: CLOSE_UP,
-    scores_by_confidence: WHOLE,
-    codes_beside_designs: CLOSE_UP,
-    seconds_by_method: CLOSE_UP,
-    regret_by_dimension: CLOSE_UP,
-    regret_by_rows: WHOLE,
-    performance_profiles: WHOLE,
-    mean_rank_diagrams: WHOLE,
-    variance_by_part: WHOLE,
-    losses_by_rule: WHOLE,
-}
+WHOLE: tuple[FigureFunction, ...] = (  # of all runs
+    line_figures.headline,
+    graphs.true_graphs,
+    designs.marginals,
+    designs.designs_in_pairs,
+    line_figures.landmarks,
+    line_figures.regret,
+    line_figures.share_by_rows,
+    line_figures.score_by_setting,
+    line_figures.profiles,
+    row_figures.mean_ranks,
+    row_figures.variance_by_part,
+)
+CLOSE: tuple[FigureFunction, ...] = (  # of the runs that have figures of their own
+    line_figures.share_by_dimension,
+    line_figures.scores_by_iteration,
+    line_figures.value_by_path,
+    line_figures.prediction_and_truth,
+    row_figures.controls,
+    graphs.discovered_graphs,
+    graphs.graphs_of_units,
+    designs.codes_beside_designs,
+    line_figures.costs,
+)
 
 
-def draw_all(stored: ReportData) -> list[Figure | Absence]:
-    """Return every figure that the stored runs allow, each under a name of its own."""
-    return list(draw_each(stored))
-
-
-def draw_each(stored: ReportData) -> Iterator[Figure | Absence]:
-    """Draw one figure after the other, each under a name of its own."""
+def make_figures(data: ReportData) -> Iterator[Figure]:
+    """Yield every figure that the stored runs allow, each under a name of its own."""
     names: dict[str, int] = {}
-    near = look_closer(stored)
-    for function, closely in track(FIGURES.items(), "drawing figures"):
-        for item in function(near if closely else stored):
-            if isinstance(item, Figure):
-                names[item.name] = names.get(item.name, 0) + 1
-                again = names[item.name]
-                item = replace(item, name=f"{item.name}-{again}") if again > 1 else item
-            yield item
-    yield from tell_left_out(stored)
+    close = runs_with_own_figures(data)
+    for function in track([*WHOLE, *CLOSE], "preparing figures"):
+        for figure in function(close if function in CLOSE else data):
+            again = names[figure.name] = names.get(figure.name, 0) + 1
+            yield replace(figure, name=f"{figure.name}-{again}") if again > 1 else figure
+
+
+def runs_with_own_figures(data: ReportData) -> ReportData:
+    """Keep the runs that are looked at closely.
+
+    These are some families (task, variant, n and budget) of each task, those with most methods and
+    sizes, and every family with a method that these lack. The combinations of a large factorial are
+    shown by the figure of factorials alone. Tables that are known already are kept.
+    """
+    runs = data.runs[~_is_of_large_factorial(data)]
+    chosen = pd.concat([runs.head(0)[BY_N], *(pd.DataFrame(_close_families(task), columns=BY_N)
+                                              for _, task in runs.groupby("task"))])  # fmt: skip
+    kept = runs.merge(chosen, on=BY_N)
+    if len(kept) == len(data.runs):
+        return data
+    keys = ["digest", "seed"]
+    close = replace(data, runs=kept, curves=data.curves.merge(kept[keys], on=keys))
+    for name in ("scores", "best_visible"):  # of the same runs and more: computed once
+        close.__dict__[name] = getattr(data, name)
+    sizes = kept[[*BY_N, "d", "method", "method_variant"]].drop_duplicates()
+    close.__dict__["controls"] = data.controls.merge(sizes)
+    return close
+
+
+def _close_families(task: pd.DataFrame) -> list[tuple[object, ...]]:
+    families = []
+    for key, own in task.groupby(BY_N, sort=True):
+        pairs = len(own[["method", "d"]].drop_duplicates())
+        reduced = own["budget"].iloc[0] != "full"
+        families.append((reduced, -pairs, -own["n"].iloc[0], key, set(own["method"])))
+    families.sort(key=lambda family: family[:3])
+    chosen: list[tuple[object, ...]] = []
+    seen: set[str] = set()
+    for reduced, _, _, key, methods in families:
+        if (len(chosen) < MOST_CLOSE and not reduced) or not methods <= seen or not chosen:
+            chosen.append(key)
+            seen |= methods
+    return chosen
+
+
+def _is_of_large_factorial(data: ReportData) -> "pd.Series[bool]":
+    found = pd.Series(False, data.runs.index)
+    for one in data.factorials:
+        if prod(map(len, one.levels.values())) > 12:
+            found |= (data.runs[[*one.place]] == [*one.place.values()]).all(axis=1)
+    return found & (data.runs["method_variant"] != "")
+
+
+def list_omitted(data: ReportData) -> list[tuple[str, str]]:
+    """Name the families without figures of their own, each with the command that draws them."""
+    close = runs_with_own_figures(data).runs[BY_N].drop_duplicates()
+    families = data.runs[BY_N].drop_duplicates().merge(close, on=BY_N, how="left", indicator=True)
+    rest = families[families["_merge"] == "left_only"].sort_values(BY_N)
+    return [
+        (name_runs(row, "n"),
+         f"python -m ddobench.report task={row['task']} n={row['n']} budget={row['budget']}")
+        for row in rest.to_dict("records")
+    ]  # fmt: skip
+
+
+def choose_leading(figures: Sequence[Figure], most: int = LEADING) -> list[Figure]:
+    """Return the figures that lead, the headline first.
+
+    Every kind has its turn before one has its second; within a kind more methods come first, then
+    more numbers.
+    """
+    turns: list[tuple[int, int, Figure]] = []
+    for place, kind in enumerate(KINDS):
+        own = sorted((figure for figure in figures if figure.kind == kind), key=_sort_key)
+        turns += [(turn, place, figure) for turn, figure in enumerate(own)]
+    turns.sort(key=lambda item: item[:2])
+    return [figure for _, _, figure in turns[:most]]
+
+
+def _sort_key(figure: Figure) -> tuple[int, int, str]:
+    methods = figure.data["method"].nunique() if "method" in figure.data else 0
+    return -methods, -len(figure.data), figure.name

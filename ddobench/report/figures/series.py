@@ -1,157 +1,157 @@
-"""How one series is drawn among others: its line, markers, intervals and where it ends."""
+"""Which series a figure draws, their means, and what a caption says of them."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
-from matplotlib.transforms import ScaledTranslation
-from numpy.typing import ArrayLike, NDArray
 
-from ddobench.report.tables.styles import Style
-from ddobench.stats.samples import Sample
+from ddobench.report.data import ReportData
+from ddobench.report.figures.draw import MOST_BANDS, MUTED
+from ddobench.report.tables.select import BY_SIZE, LOST, SERIES
+from ddobench.report.tables.styles import (
+    BEST_VISIBLE_ROLE,
+    REFERENCE,
+    USUAL,
+    Style,
+    explain_signs,
+    role_of,
+)
+from ddobench.stats.samples import FEW, mean_band, mean_intervals
 
-MOST_BANDS = 2  # in one panel before they are mud
-_WIDEST_STEP, _WIDEST_SHIFT = 2.6, 10.0  # points between two series, and between first and last
-_SIZES = {"*": 1.45, "d": 1.15, "D": 0.85, "s": 0.9, "P": 1.1, "X": 1.1}  # to look equally large
-_MARK_EVERY, _STARTS = 0.24, 5  # of a panel's diagonal, and how many series before one starts alike
-_LEAST_SPAN = 1e-6  # below which all intervals are narrow
-_END_GAP, _END_STEP = 6.0, 3.4  # points between a long curve, its last interval and the next one's
-
-
-@dataclass(frozen=True)
-class Place:
-    """The place of a series among those drawn in the same axes."""
-
-    index: int
-    count: int
-
-    @property
-    def has_band(self) -> bool:
-        """Whether so few series are drawn that their bands can be told apart."""
-        return self.count <= MOST_BANDS
-
-    @property
-    def shift(self) -> float:
-        """By how many points it is moved sideways, lest equal series hide each other."""
-        step = min(_WIDEST_STEP, _WIDEST_SHIFT / max(self.count - 1, 1))
-        return (self.index - (self.count - 1) / 2) * step
-
-    @property
-    def end_shift(self) -> float:
-        """How many points beyond the end of a long curve its last interval is drawn."""
-        return _END_GAP + _END_STEP * self.index
-
-    @classmethod
-    def room_at_the_end(cls, count: int) -> float:
-        """Return how many points the last intervals of so many long curves take."""
-        return 0.0 if count <= MOST_BANDS else cls(count, count).end_shift
+MOST_SERIES = 8  # lines that one panel can hold
+_BEST = 4  # series that are drawn for their rank alone
 
 
-def draw_curve(
-    axes: Axes,
-    x: Sample,
-    mean: Sample,
-    interval: tuple[Sample, Sample],
-    style: Style,
-    hollow: NDArray[np.bool_],
-    place: Place,
-) -> None:
-    """Draw means with their intervals; the curve breaks where a mean is NaN."""
-    inches = axes.figure.dpi_scale_trans
-    moved = axes.transData + ScaledTranslation(place.shift / 72, 0, inches)
-    if place.has_band:
-        axes.fill_between(x, *interval, color=style.color, alpha=0.16, linewidth=0, zorder=2,
-                          transform=moved)  # fmt: skip
-    if style.marker:  # one without is muted, and says only where others lie
-        known = np.isfinite(interval[0])
-        axes.vlines(x[known], interval[0][known], interval[1][known], color=style.color,
-                    linewidth=1.1, zorder=3, transform=moved)  # fmt: skip
-    axes.plot(x, mean, color=style.color, linewidth=1.5, dashes=style.dashes or (None, None),
-              zorder=3 if style.marker else 2, transform=moved)  # fmt: skip
-    for empty, chosen in ((False, ~hollow), (True, hollow)):
-        picked = chosen & np.isfinite(mean)
-        if picked.any():
-            axes.plot(
-                x[picked],
-                mean[picked],
-                linestyle="none",
-                transform=moved,
-                clip_on=False,
-                zorder=4,
-                **marker_look(style, hollow=empty),
-            )
+def name_series(frame: pd.DataFrame) -> "pd.Series[str]":
+    """Name the series of every row in one word, for the column `series`."""
+    return frame["method"] + " " + frame["method_variant"]
 
 
-def marker_look(style: Style, size: float = 5.8, *, hollow: bool = False) -> dict[str, Any]:
-    """Return how a series' marker is drawn; a hollow one lacks seeds."""
-    return {
-        "marker": style.marker,
-        "markersize": size * _SIZES.get(style.marker, 1.0),
-        "markerfacecolor": "white" if hollow else style.color,
-        "markeredgecolor": style.color if hollow else "white",
-        "markeredgewidth": 1.1 if hollow else 0.6,
-    }
+def drop_variants(frame: pd.DataFrame, most: int = MOST_SERIES) -> tuple[pd.DataFrame, int]:
+    """Keep only the default of a method that has one where there are too many series.
 
-
-def sample_line(style: Style, x: Sequence[float] = (), y: Sequence[float] = ()) -> Line2D:
-    """Return a piece of a curve, as it stands beside its label."""
-    return Line2D(x, y, color=style.color, linewidth=1.5, dashes=style.dashes or (None, None))
-
-
-def draw_long_curve(
-    axes: Axes, x: Sample, mean: Sample, interval: tuple[Sample, Sample] | None, style: Style,
-    place: Place, *, hollow: bool = False,
-) -> None:  # fmt: skip
-    """Draw a curve of many points: its band where there is room for one, else its last interval.
-
-    It has markers here and there, shifted by its place, and one at its end.
+    Returns how many series that leaves out, too.
     """
-    if interval and place.has_band:
-        axes.fill_between(x, *interval, color=style.color, alpha=0.16, linewidth=0, zorder=2)
-    elif interval and style.marker:
-        aside = ScaledTranslation(place.end_shift / 72, 0, axes.figure.dpi_scale_trans)
-        axes.vlines(x[-1], interval[0][-1], interval[1][-1], color=style.color, linewidth=1.5,
-                    zorder=3, transform=axes.transData + aside)  # fmt: skip
-    look = marker_look(style, 5, hollow=hollow)
-    start = _MARK_EVERY * (place.index % _STARTS) / _STARTS
-    axes.plot(x, mean, color=style.color, linewidth=1.4, dashes=style.dashes or (None, None),
-              zorder=3 if style.marker else 2, markevery=(start, _MARK_EVERY), **look)  # fmt: skip
-    axes.plot(x[-1:], mean[-1:], linestyle="none", zorder=4, **look)
+    series = frame[SERIES].drop_duplicates()
+    if len(series) <= most:
+        return frame, 0
+    has_default = set(series.loc[series["method_variant"] == "", "method"])
+    kept = (frame["method_variant"] == "") | ~frame["method"].isin(has_default)
+    return frame[kept], len(series) - len(frame.loc[kept, SERIES].drop_duplicates())
 
 
-def mark_end(axes: Axes, x: float, y: float, style: Style) -> None:
-    """Bar the way of a curve that stops before the others: no marker of a method is a line."""
-    axes.plot([x], [y], linestyle="none", marker="|", markersize=13, markeredgewidth=2.4,
-              markeredgecolor=style.color, clip_on=False, zorder=5)  # fmt: skip
+def lead_styles(
+    data: ReportData, points: pd.DataFrame, *, lower_is_better: bool = False,
+    most: int = MOST_SERIES, within: str | list[str] = "x",
+) -> dict[str, Style]:  # fmt: skip
+    """Return the look of every series; of too many, those that do not lead share a grey one.
 
-
-def drop_wide_intervals(
-    points: pd.DataFrame, shown: ArrayLike, suffix: str = ""
-) -> pd.DataFrame:  # fmt: skip
-    """Return points without the intervals that would dwarf what else is shown.
-
-    An interval of two or three seeds may be many times as wide as all curves together.
+    `points` rank the series by their `mean` among those with equal `within`.
     """
-    heights = np.asarray(shown, dtype=np.float64)
-    span = np.ptp(heights[np.isfinite(heights)]) if np.isfinite(heights).any() else 0.0
-    low, high = f"low{suffix}", f"high{suffix}"
-    narrow = (points[high] - points[low]) <= max(float(span), _LEAST_SPAN)
-    return points.assign(**{name: points[name].where(narrow) for name in (low, high)})
+    first = points.drop_duplicates("series").set_index("series")
+    leading = rank_series(points, within, most, lower_is_better=lower_is_better)
+    rest = len(first) - len(leading)
+    muted = Style("1 other" if rest == 1 else f"{rest} others", MUTED, "", (), ())
+    looks = {str(key): data.style(row) if key in leading else muted
+             for key, row in first.sort_values(SERIES).iterrows()}  # fmt: skip
+    return dict(sorted(looks.items(), key=lambda item: item[1] == muted))
 
 
-def describe_wide_intervals(points: pd.DataFrame, kept: pd.DataFrame) -> list[str]:
-    """Say that intervals were dropped, if any were."""
-    if points["low"].notna().sum() == kept["low"].notna().sum():
-        return []
-    return ["Intervals wider than all that is drawn are left out."]
+def rank_series(
+    points: pd.DataFrame, within: str | list[str], most: int, *, lower_is_better: bool = False
+) -> list[str]:
+    """Return the series that lead, the best first: references, the best few, then usual ones."""
+    rivals = points.groupby(within)["mean"]
+    ranks = rivals.rank(ascending=lower_is_better) - 1  # from 0, the best, to 1 where all met
+    ranks /= (rivals.transform("count") - 1).clip(lower=1)
+    ranked = list(ranks.groupby(points["series"]).mean().sort_values(kind="stable").index)
+    if len(ranked) <= most:
+        return ranked
+    plain = {f"{method} ": method for method in set(points["method"])}
+    references, usual = (
+        [key for key in ranked if key in plain and role_of(plain[key]) in roles]
+        for roles in ((BEST_VISIBLE_ROLE, REFERENCE), (USUAL,))
+    )
+    others = [key for key in ranked if key not in references]
+    wanted = list(dict.fromkeys(chain(references, others[:_BEST], usual, others)))[:most]
+    return sorted(wanted, key=ranked.index)
 
 
-def describe_intervals(count: int) -> str:
-    """Say what the bands and bars of so many series are, and that series are set apart."""
-    what = "bands and bars" if count <= MOST_BANDS else "bars"
-    apart = "; series are set apart a little, lest one hide another" if count > 1 else ""
-    return f"The {what} are 95\u00a0% intervals of the mean{apart}."
+def average(runs: pd.DataFrame, keys: list[str], column: str) -> pd.DataFrame:
+    """Return mean and 95 % interval of a column for each group of runs, NaN left out."""
+    known = runs.dropna(subset=column)
+    groups = {key: own[column].to_numpy(np.float64) for key, own in known.groupby(keys, sort=True)}
+    rows: list[dict[str, Any]] = [
+        {**dict(zip(keys, key, strict=True)), "seeds": len(values), "mean": values.mean(),
+         "low": ends.low, "high": ends.high}
+        for (key, values), ends in zip(
+            groups.items(), mean_intervals([*groups.values()]), strict=True
+        )
+    ]  # fmt: skip
+    return pd.DataFrame(rows, columns=[*keys, "seeds", "mean", "low", "high"])
+
+
+def average_curves(curves: pd.DataFrame, score: str) -> pd.DataFrame:
+    """Return mean and 95 % interval of a score per size, series and iteration.
+
+    A mean over the seeds that are left would be over another population at each iteration, so it is
+    NaN unless all seeds of the series have a value.
+    """
+    keys = [*BY_SIZE, *SERIES]
+    parts = [pd.DataFrame(columns=[*keys, "x", "seeds", "mean", "low", "high"])]
+    for key, runs in curves.groupby(keys, sort=True):
+        table = runs.set_index(["seed", "iteration"])[score].unstack()  # noqa: PD010 - no averaging
+        values = table.to_numpy(dtype=float)  # (S, T)
+        low, high = mean_band(values)
+        named: dict[Any, Any] = dict(zip(keys, key, strict=True))
+        named |= {"x": table.columns.to_numpy(dtype=float), "seeds": len(values),
+                  "mean": values.mean(axis=0), "low": low, "high": high}  # fmt: skip
+        parts.append(pd.DataFrame(named))
+    return pd.concat(parts[1:] or parts, ignore_index=True)
+
+
+def mark_lacking(data: ReportData, points: pd.DataFrame) -> pd.DataFrame:
+    """Add `series`, and whether its mean lacks seeds that were tried or most methods have."""
+    scores = data.scores
+    short = scores[scores[LOST].sum(axis=1) > 0]
+    known = set(short[[*BY_SIZE, *SERIES]].itertuples(index=False, name=None))
+    keys = points[[*BY_SIZE, *SERIES]].itertuples(index=False, name=None)
+    return points.assign(series=name_series(points), lacking=[key in known for key in keys])
+
+
+def describe_lines(count: int, *, long: bool = False) -> str:
+    """Say what the bands and bars of so many series are."""
+    if count <= MOST_BANDS:
+        return "Bands are 95\u00a0% intervals of the mean."
+    if long:
+        return "Bars beside the ends are 95\u00a0% intervals of the last mean."
+    return "Bars are 95\u00a0% intervals of the mean; series are shifted to be told apart."
+
+
+def describe_sample(
+    data: ReportData, points: pd.DataFrame, styles: Mapping[str, Style], per: str = "method and d"
+) -> list[str]:
+    """Say how many seeds were averaged, which are lost, and what signs and grey lines mean."""
+    parts = [count_seeds(points["seeds"], per)] if len(points) else []
+    if "lacking" in points and points["lacking"].any():
+        keys = [*BY_SIZE, *SERIES]
+        lost = data.scores.merge(points[keys].drop_duplicates(), on=keys)[LOST].sum()
+        counts = ", ".join(f"{count} {name}" for name, count in lost.items() if count)
+        parts.append(f"Hollow markers lack seeds that most methods have ({counts} in all).")
+    grey = sum(style.color == MUTED for style in styles.values())
+    if grey:
+        parts.append(f"{grey} further series {'is' if grey == 1 else 'are'} grey.")
+    return parts + [f"{note}." for note in explain_signs(styles.values())]
+
+
+def count_seeds(counts: Iterable[int], per: str) -> str:
+    """Say how large a sample is, and that it is small where it is."""
+    known = [int(count) for count in counts if count > 0]
+    if not known:
+        return "No seeds."
+    fewest, most = min(known), max(known)
+    seeds = f"{most}" if fewest == most else f"{fewest} to {most}"
+    small = ", a small sample" if fewest < FEW else ""
+    return f"{seeds} {'seed' if fewest == most == 1 else 'seeds'} per {per}{small}."

@@ -1,1 +1,1 @@
-"""The tables of a report as frames, and how numbers and names are written in them."""
+"""The tables of a report: frames of numbers, and one type that describes how each is shown."""

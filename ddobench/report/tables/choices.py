@@ -1,24 +1,24 @@
-"""What methods that choose among candidates chose, and by what: told by each run of them."""
+"""What methods that choose among candidates chose, and why, as their runs stored it."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pandas as pd
 
-from ddobench.report.tables.columns import CELL, SERIES
-from ddobench.report.tables.formats import (
-    DASH,
-    escape_markdown,
-    format_number,
-    markdown_table,
-    name_runs,
-)
+from ddobench.report.tables.select import BY_SIZE, SERIES
 from ddobench.report.tables.styles import Key, Style
+from ddobench.report.tables.table import (
+    DASH,
+    Column,
+    Group,
+    Table,
+    format_number,
+    name_runs,
+    row_stem,
+)
 from ddobench.scores import HELD_OUT_ERROR
 
-CHOOSER = [*CELL, *SERIES]  # the columns that tell tables of choices apart
-HEADER = ["candidate", "chosen", "rank correlation", "error", "judged", "why not judged"]
-WORDS = [0, 5]  # the columns under HEADER that hold words
+CHOOSER = [*BY_SIZE, *SERIES]  # the columns that tell tables of choices apart
 EXPLANATION = (
     "For each seed the candidates were fitted to some of the visible rows and judged on others, "
     "which they had not seen: the best rows above a percentile of the visible values, or as many "
@@ -34,10 +34,10 @@ Read = Callable[[str], Mapping[str, Any]]  # what a run tells, by its path
 
 
 def read_judgements(runs: pd.DataFrame, read: Read) -> pd.DataFrame:
-    """Return one row per finished run and candidate, for the methods that tell of candidates.
+    """Return one row per finished run and candidate, for the methods that have candidates.
 
-    It costs a look at the file of every run of these. Where the first run of a configuration tells
-    of no candidates, no other run of it does.
+    It costs a look at the file of every run of these. Where the first run of a configuration
+    has no candidates, no other run of it has.
     """
     rows: list[dict[Any, Any]] = []
     silent: set[str] = set()
@@ -95,36 +95,22 @@ def choice_table(judgements: pd.DataFrame, styles: Mapping[Key, Style]) -> pd.Da
     return pd.DataFrame(rows, columns=_COLUMNS)
 
 
-def choice_cells(cell: pd.DataFrame) -> list[list[tuple[str, Any]]]:
-    """Return the choices of one method in one cell under HEADER, each with a value to sort by."""
-    return [
-        [
-            (row["candidate"], row["candidate"]),
-            (f"{row['chosen']} of {row['seeds']}", row["chosen"]),
-            (format_number(row["rank"]), row["rank"]),
-            (format_number(row["error"]), row["error"]),
-            (str(row["judged"]), row["judged"]),
-            (row["reason"] or DASH, 0),
-        ]
-        for row in cell.to_dict("records")
-    ]
-
-
-def name_chooser(row: "pd.Series[Any]") -> str:
-    """Name a method and its variant."""
-    return f"{row['method']} {row['method_variant']}".strip()
-
-
-def name_choices(row: "pd.Series[Any]") -> str:
-    """Name the choices of a method in a cell."""
-    return f"{row['label']} on {name_runs(row, 'n', 'd')}"
-
-
-def choice_markdown(table: pd.DataFrame) -> str:
-    """Spell the choices for people, one heading per cell and method."""
-    parts = ["# What was chosen, and why\n", f"{EXPLANATION}\n"]
-    for _, cell in table.groupby(CHOOSER, sort=True):
-        parts.append(f"## {escape_markdown(name_choices(cell.iloc[0]))}\n")
-        lines = [[text for text, _ in line] for line in choice_cells(cell)]
-        parts.append(markdown_table(HEADER, lines, words=WORDS))
-    return "\n".join(parts)
+def describe_choices(table: pd.DataFrame) -> Table:
+    """Describe the choices, one group per size and method."""
+    columns = [
+        Column("candidate", lambda row: row["candidate"], words=True),
+        Column("chosen", lambda row: f"{row['chosen']} of {row['seeds']}",
+               lambda row: row["chosen"]),
+        Column("rank correlation", lambda row: format_number(row["rank"]), lambda row: row["rank"]),
+        Column("error", lambda row: format_number(row["error"]), lambda row: row["error"]),
+        Column("judged", lambda row: str(row["judged"]), lambda row: row["judged"]),
+        Column("why not judged", lambda row: row["reason"] or DASH, words=True),
+    ]  # fmt: skip
+    groups = []
+    for _, own in table.groupby(CHOOSER, sort=True):
+        first = own.iloc[0]
+        method = f"{first['method']} {first['method_variant']}".strip()
+        title = f"{first['label']} on {name_runs(first, 'n', 'd')}"
+        groups.append(Group(title, row_stem("choices", first, "d", "n", method=method),
+                            own.to_dict("records"), columns, task=str(first["task"])))  # fmt: skip
+    return Table("choices", "What was chosen, and why", EXPLANATION, table, groups)

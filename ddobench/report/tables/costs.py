@@ -1,29 +1,43 @@
-"""What a seed of every method costs: CPU seconds to fit and propose, method by method and size."""
+"""What runs cost, by method and by command, and which runs failed or declined."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
 
-from ddobench.report.tables.columns import CELL, SERIES
-from ddobench.report.tables.formats import DASH, escape_markdown, markdown_table, name_runs
+from ddobench.report.tables.select import BY_SIZE, BY_TASK, SERIES
 from ddobench.report.tables.styles import Key, Style
+from ddobench.report.tables.table import (
+    DASH,
+    Column,
+    Group,
+    Table,
+    format_number,
+    format_ranges,
+    name_runs,
+    row_stem,
+)
 from ddobench.scores import SECONDS_CPU
 
-_COLUMNS = [*CELL, *SERIES, "label", "mean", "least", "most", "seeds"]
-EXPLANATION = (
+_COLUMNS = [*BY_SIZE, *SERIES, "label", "mean", "least", "most", "seeds"]
+_HOUR = 3600.0
+_NOTE = (
     "Mean CPU seconds to fit and propose, per seed. Seeds of a batch share its seconds equally, "
-    "and a latent that an earlier run of the same task and seed has trained costs nothing again. "
+    "and a latent that an earlier run of the same task and seed has trained is not counted again. "
     "Machines differ: compare methods, not digits. The CSV also has the range over seeds."
+)
+_PROBLEMS_NOTE = (
+    "A declined run is a method that does not apply to a task; a failed one broke down and is "
+    "tried again by the next sweep. Neither is averaged over."
 )
 
 
 def cpu_table(runs: pd.DataFrame, styles: Mapping[Key, Style]) -> pd.DataFrame:
-    """Return one row per cell, method and variant whose runs say what they cost."""
+    """Return one row per size, method and variant whose runs recorded their cost."""
     timed = runs[(runs["status"] == "ok") & runs[SECONDS_CPU.name].notna()]
     rows: list[dict[str, Any]] = []
-    for key, own in timed.groupby([*CELL, *SERIES], sort=True):
-        named: dict[str, Any] = dict(zip([*CELL, *SERIES], key, strict=True))
+    for key, own in timed.groupby([*BY_SIZE, *SERIES], sort=True):
+        named: dict[str, Any] = dict(zip([*BY_SIZE, *SERIES], key, strict=True))
         label = styles[named["task"], named["method"], named["method_variant"]].name
         seconds = own[SECONDS_CPU.name]
         rows.append(named | {"label": label, "mean": seconds.mean(), "least": seconds.min(),
@@ -31,24 +45,98 @@ def cpu_table(runs: pd.DataFrame, styles: Mapping[Key, Style]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=_COLUMNS)
 
 
-def cpu_markdown(table: pd.DataFrame) -> str:
-    """Spell the costs for people: a table per task, a column per size, the cheapest first."""
-    parts = ["# CPU seconds\n", f"{EXPLANATION}\n"]
-    for _, study in table.groupby(["task", "task_variant", "budget"], sort=True):
+def describe_cpu(table: pd.DataFrame) -> Table:
+    """Describe the costs, a group per task, a column per size, the cheapest method first."""
+    groups = []
+    for _, study in table.groupby(BY_TASK, sort=True):
+        first = study.iloc[0]
         sizes = sorted({(int(d), int(n)) for d, n in zip(study["d"], study["n"], strict=True)})
-        parts.append(f"## {escape_markdown(name_runs(study.iloc[0]))}\n")
         dearest = study.groupby("label")["mean"].max().sort_values(kind="stable")
-        lines = []
-        for label in dearest.index:
-            own = study[study["label"] == label].set_index(["d", "n"])["mean"]
-            lines.append([str(label), *(_format(own.get(size)) for size in sizes)])
-        header = ["method", *(f"d = {d}, n = {n}" for d, n in sizes)]
-        parts.append(markdown_table(header, lines, words=[0]))
-    return "\n".join(parts)
+        rows = [
+            {"label": str(label)}
+            | study[study["label"] == label].set_index(["d", "n"])["mean"].to_dict()
+            for label in dearest.index
+        ]
+        columns = [
+            Column("method", lambda row: row["label"], words=True),
+            *(
+                Column(f"d = {d}, n = {n}", lambda row, size=(d, n): _format(row.get(size)),
+                       lambda row, size=(d, n): row.get(size, float("nan")))
+                for d, n in sizes
+            ),
+        ]  # fmt: skip
+        groups.append(Group(name_runs(first), row_stem("costs", first), rows, columns,
+                            task=str(first["task"])))  # fmt: skip
+    return Table("costs", "CPU seconds", _NOTE, table, groups)
 
 
 def _format(seconds: float | None) -> str:
-    """Spell seconds with as many digits as another run would repeat."""
+    """Format seconds with as many digits as another run would repeat."""
     if seconds is None:
         return DASH
     return "< 0.1" if seconds < 0.1 else f"{seconds:.1f}" if seconds < 10 else f"{seconds:.0f}"
+
+
+def command_table(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per command, the costliest first; runs without a cost count as nothing."""
+    rows: list[dict[str, Any]] = [
+        {
+            "command": command,
+            "runs": len(own),
+            "cpu_hours": own[SECONDS_CPU.name].sum() / _HOUR,
+            "untold": int(own[SECONDS_CPU.name].isna().sum()),
+        }
+        for command, own in runs.groupby("command", sort=True)
+    ]
+    table = pd.DataFrame(rows, columns=["command", "runs", "cpu_hours", "untold"])
+    return table.sort_values(
+        ["cpu_hours", "command"], ascending=[False, True], kind="stable", ignore_index=True
+    )
+
+
+def summarise_costs(table: pd.DataFrame) -> str:
+    """Say what all runs cost together."""
+    runs, hours, unknown = (table[name].sum() for name in ("runs", "cpu_hours", "untold"))
+    text = f"{runs} runs took {format_number(hours)} CPU hours to fit and propose"
+    return f"{text}, without {unknown} that recorded no cost." if unknown else f"{text}."
+
+
+def describe_commands(table: pd.DataFrame) -> Table:
+    """Describe the costs by command."""
+    columns = [
+        Column("command", lambda row: row["command"] or "not recorded", words=True),
+        Column("runs", lambda row: str(row["runs"]), lambda row: row["runs"]),
+        Column("CPU hours", lambda row: format_number(row["cpu_hours"]),
+               lambda row: row["cpu_hours"]),
+    ]  # fmt: skip
+    group = Group("", "", table.to_dict("records"), columns)
+    return Table("command_costs", "Costs", summarise_costs(table), table, [group])
+
+
+def problem_table(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return every failed and declined run with its reason."""
+    problems = runs[runs["status"] != "ok"]
+    columns = [*BY_SIZE, *SERIES, "seed", "status", "reason", "command"]
+    return problems[columns].reset_index(drop=True)
+
+
+def describe_problems(table: pd.DataFrame, styles: Mapping[Key, Style]) -> Table:
+    """Describe failures and declines, those of one reason in one line."""
+    rows = []
+    for _, own in table.groupby([*BY_TASK, *SERIES, "status", "reason"], sort=True):
+        first = own.iloc[0].to_dict()
+        where = "; ".join([
+            name_runs(first), *(f"{size} = {format_ranges(own[size])}" for size in ("n", "d")),
+            f"seeds {format_ranges(own['seed'])}",
+        ])  # fmt: skip
+        label = styles[first["task"], first["method"], first["method_variant"]].label
+        rows.append(first | {"label": label, "count": len(own), "where": where})
+    columns = [
+        Column("method", lambda row: row["label"], words=True),
+        Column("status", lambda row: row["status"], words=True),
+        Column("runs", lambda row: str(row["count"]), lambda row: row["count"]),
+        Column("reason", lambda row: row["reason"] or "no reason was recorded", words=True),
+        Column("where", lambda row: row["where"], words=True),
+    ]
+    groups = [Group("", "", rows, columns)] if rows else []
+    return Table("problems", "Failures and declines", _PROBLEMS_NOTE, table, groups)

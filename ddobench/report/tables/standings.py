@@ -1,32 +1,54 @@
-"""The overall standings: mean rank and normalised score of the methods that meet across tasks."""
+"""Methods across tasks: which of them can be compared, their mean ranks, and the standings.
 
-from collections.abc import Mapping, Sequence
+A mean over tasks that one method skipped is no comparison. A line-up is therefore the set of
+methods with a score at some size, and its blocks are all sizes of the same budget where every one
+of them has a score, on the seeds they share. A block is a whole size (task, variant, n and d) and
+not a seed of it: the seeds of a size are draws of one problem, and Friedman's test needs one block
+per problem. Sizes of one task are still alike, so the blocks are not fully independent. Runs that
+know more than the visible table take no part.
+
+Ranks are tested after Demšar, Statistical comparisons of classifiers over multiple data sets, 2006:
+Friedman's test, then Nemenyi's. With fewer blocks than FEWEST nothing is tested.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
-from ddobench.report.tables.columns import CELL, FAMILY
-from ddobench.report.tables.differences import format_p
-from ddobench.report.tables.formats import (
+from ddobench.report.tables.scores import format_part
+from ddobench.report.tables.select import (
+    BY_N,
+    BY_SIZE,
+    expected_seeds,
+    plainest_variants,
+    scored_runs,
+    shares_by_size,
+)
+from ddobench.report.tables.styles import REMARK_SIGN, Key, Style
+from ddobench.report.tables.table import (
     DASH,
+    Column,
+    Group,
+    Row,
+    Table,
     describe_counts,
-    escape_markdown,
     format_estimate,
     format_number,
-    format_part,
-    markdown_table,
+    format_p,
     name_runs,
 )
-from ddobench.report.tables.lineups import SCORE, Lineup
-from ddobench.report.tables.normalised import strata_of
-from ddobench.report.tables.ranks import FEWEST, Ranking, rank_methods
-from ddobench.report.tables.seeds import expected_seeds
-from ddobench.report.tables.styles import REMARK_SIGN, Key, Style
-from ddobench.scores import standing_scores
+from ddobench.scores import HEADLINE, standing_scores
 from ddobench.stats.resampling import iqm_interval
 from ddobench.stats.samples import interquartile_mean
 
+SCORE = HEADLINE.name
+FEWEST = 5  # blocks before a test means anything
+LEVEL = 0.05
+_DIGITS = 9  # means that agree to so many decimals are equal
 _RESULTS = [
     *("budget", "lineup", "tasks", "place", "method", "label", "privileges"),
     "remarks",
@@ -37,15 +59,116 @@ _COUNTS = ["seeds", "declined", "failed", "missing", "unscored", "unshared"]
 LINEUP = ["budget", "lineup"]  # the columns that tell line-ups apart
 
 
-def header() -> list[str]:
-    """Return the headings of the standings."""
-    told = [table.key for _, table in standing_scores()]
-    return ["place", "method", "mean rank", "share of optimum, IQM", *told, "cells", "runs"]
+@dataclass(frozen=True)
+class Lineup:
+    """Methods that meet, their finished runs on the seeds they share, and where they do not."""
+
+    budget: str
+    methods: tuple[str, ...]
+    runs: pd.DataFrame  # of these methods, in the blocks, on the shared seeds
+    tried: pd.DataFrame  # all of their runs in the blocks, lost ones included
+    left_out: pd.DataFrame  # cells where some of them met but not all, each with a reason
+
+    @property
+    def means(self) -> pd.DataFrame:
+        """The mean headline score of every block (row) and method (column)."""
+        return self.runs.pivot_table(SCORE, BY_SIZE, "method", aggfunc="mean")[list(self.methods)]
 
 
-def word_columns() -> list[int]:
-    """Return the places under `header` that hold words."""
-    return [1, len(header()) - 1]
+def find_lineups(runs: pd.DataFrame) -> list[Lineup]:
+    """Return the line-ups of two or more methods that share a seed somewhere, the largest first."""
+    plain = plainest_variants(runs[runs["privileges"] == ""])
+    scored = scored_runs(plain)
+    present = {key: frozenset(cell["method"]) for key, cell in scored.groupby(BY_SIZE)}
+    meetings = {(str(key[BY_SIZE.index("budget")]), methods) for key, methods in present.items()}
+    found = [
+        _lineup(budget, methods, plain, scored, present)
+        for budget, methods in meetings
+        if len(methods) > 1
+    ]
+    met = [lineup for lineup in found if len(lineup.runs)]
+    return sorted(met, key=lambda lineup: (lineup.budget, -len(lineup.methods), lineup.methods))
+
+
+def _lineup(
+    budget: str,
+    methods: frozenset[str],
+    plain: pd.DataFrame,
+    scored: pd.DataFrame,
+    present: Mapping[Any, frozenset[str]],
+) -> Lineup:
+    own = scored[scored["method"].isin(methods) & (scored["budget"] == budget)]
+    shared = own.groupby([*BY_SIZE, "seed"])["method"].transform("nunique") == len(methods)
+    runs = own[shared]
+    blocks = runs[BY_SIZE].drop_duplicates()
+    tried = plain[plain["method"].isin(methods)].merge(blocks, on=BY_SIZE)
+    inside = set(blocks.itertuples(index=False, name=None))
+    rows = [
+        [*cell, _reason(methods, there)]
+        for cell, there in present.items()
+        if cell not in inside
+        and cell[BY_SIZE.index("budget")] == budget
+        and len(there & methods) > 1
+    ]
+    return Lineup(budget, tuple(sorted(methods)), runs, tried,
+                  pd.DataFrame(rows, columns=[*BY_SIZE, "reason"]))  # fmt: skip
+
+
+def _reason(methods: frozenset[str], there: Iterable[str]) -> str:
+    absent = sorted(methods - set(there))
+    return f"no score of {', '.join(absent)}" if absent else "no seed that all of them have"
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Mean ranks, best first, and what the tests say of them."""
+
+    means: "pd.Series[float]"  # by method; 1 is best
+    blocks: int
+    p: float  # Friedman's; NaN where nothing was tested
+    critical: float  # the difference of mean ranks that Nemenyi asks for; NaN likewise
+    groups: tuple[tuple[str, ...], ...]  # methods not shown to differ; empty likewise
+
+
+def rank_methods(scores: pd.DataFrame) -> Ranking:
+    """Rank the columns of a table with a row per block, larger being better, ties sharing ranks."""
+    ranks = scores.round(_DIGITS).rank(axis=1, ascending=False, method="average")
+    means = ranks.mean().sort_values(kind="stable")
+    blocks, methods = ranks.shape
+    if blocks < FEWEST or methods < 3:
+        return Ranking(means, blocks, np.nan, np.nan, ())
+    p = friedman_p(ranks)
+    critical = critical_difference(methods, blocks)
+    return Ranking(means, blocks, p, critical, join_groups(means, critical, p))
+
+
+def friedman_p(ranks: pd.DataFrame) -> float:
+    """Return the p of Friedman's test; 1 where every block is one tie."""
+    tied = bool(np.ptp(ranks.to_numpy(), axis=1).max() == 0)
+    return 1.0 if tied else float(stats.friedmanchisquare(*ranks.to_numpy().T).pvalue)
+
+
+def critical_difference(methods: int, blocks: int) -> float:
+    """Return Nemenyi's critical difference of two mean ranks at the level of five per cent."""
+    quantile = stats.studentized_range.ppf(1 - LEVEL, methods, np.inf) / np.sqrt(2)
+    return float(quantile * np.sqrt(methods * (methods + 1) / (6 * blocks)))
+
+
+def join_groups(
+    means: "pd.Series[float]", critical: float, p: float
+) -> tuple[tuple[str, ...], ...]:
+    """Return the largest groups within the critical difference; all where Friedman finds none."""
+    names, values = [str(name) for name in means.index], means.to_numpy()
+    if p >= LEVEL:
+        return (tuple(names),)
+    groups: list[tuple[str, ...]] = []
+    reached = 0
+    for start in range(len(names)):
+        end = int(np.searchsorted(values, values[start] + critical, side="left"))
+        if end > max(reached, start + 1):
+            groups.append(tuple(names[start:end]))
+        reached = max(reached, end)
+    return tuple(groups)
 
 
 def standing_table(lineups: Sequence[Lineup], styles: Mapping[Key, Style]) -> pd.DataFrame:
@@ -83,7 +206,7 @@ def _describe_lineup(lineup: Lineup, ranking: Ranking) -> dict[str, Any]:
 def _format_left_out(cells: pd.DataFrame) -> str:
     """Say which cells were left out and why, those of one reason together."""
     said = []
-    for (*_, reason), own in cells.groupby([*FAMILY, "reason"], sort=True):
+    for (*_, reason), own in cells.groupby([*BY_N, "reason"], sort=True):
         dimensions = ", ".join(map(str, sorted(own["d"])))
         said.append(f"{name_runs(own.iloc[0], 'n')}, d = {dimensions} ({reason})")
     return "; ".join(said)
@@ -92,11 +215,11 @@ def _format_left_out(cells: pd.DataFrame) -> str:
 def _describe_method(lineup: Lineup, method: str, styles: Mapping[Key, Style]) -> dict[str, Any]:
     runs = lineup.runs[lineup.runs["method"] == method]
     tried = lineup.tried[lineup.tried["method"] == method]
-    cells = runs.drop_duplicates(CELL)
+    cells = runs.drop_duplicates(BY_SIZE)
     keys = cells[["task", "method", "method_variant"]].itertuples(index=False, name=None)
     looks = [styles[key] for key in keys]
     remarks = sorted({remark for look in looks for remark in look.remarks})
-    strata = strata_of(runs)
+    strata = shares_by_size(runs)
     found: dict[str, Any] = {}
     if strata:
         together, interval = np.concatenate(strata), iqm_interval(strata)
@@ -109,7 +232,7 @@ def _describe_method(lineup: Lineup, method: str, styles: Mapping[Key, Style]) -
     return found | {
         "method": method,
         "label": _overall_label(cells, styles) + (REMARK_SIGN if remarks else ""),
-        "privileges": "",  # who was told more takes no part
+        "privileges": "",  # methods that know more take no part
         "remarks": "; ".join(remarks),
         "without_optimum": len(runs) - sum(map(len, strata)),
         **{table.key: runs[score.name].mean() for score, table in standing_scores()},
@@ -126,9 +249,9 @@ def _overall_label(cells: pd.DataFrame, styles: Mapping[Key, Style]) -> str:
 
 
 def _count_lost(lineup: Lineup, tried: pd.DataFrame, counted: int) -> dict[str, int]:
-    short = expected_seeds(lineup.tried).sub(tried.groupby(CELL).size(), fill_value=0)
+    short = expected_seeds(lineup.tried).sub(tried.groupby(BY_SIZE).size(), fill_value=0)
     status = tried["status"].value_counts()
-    scored = int(((tried["status"] == "ok") & tried[SCORE].notna()).sum())
+    scored = len(scored_runs(tried))
     return {
         "declined": int(status.get("declined", 0)),
         "failed": int(status.get("failed", 0)),
@@ -138,84 +261,74 @@ def _count_lost(lineup: Lineup, tried: pd.DataFrame, counted: int) -> dict[str, 
     }
 
 
+def describe_standings(table: pd.DataFrame) -> Table:
+    """Describe the standings, one group per line-up."""
+    columns = [
+        Column("place", lambda row: str(row["place"]), lambda row: row["place"]),
+        Column("method", lambda row: str(row["label"]), words=True),
+        Column("mean rank", lambda row: format_number(row["mean_rank"]),
+               lambda row: row["mean_rank"]),
+        Column("share of optimum, IQM", _format_share, lambda row: row["share_iqm"]),
+        *(
+            Column(one.key, lambda row, s=score, t=one: format_part(row, s, t, "mean"),
+                   lambda row, key=one.key: row[key])
+            for score, one in standing_scores()
+        ),
+        Column("sizes", lambda row: str(row["blocks"]), lambda row: row["blocks"]),
+        Column("runs", _format_counts, lambda row: row["seeds"], words=True),
+    ]  # fmt: skip
+    groups = [
+        Group(name_lineup(own.iloc[0]), f"standings-{i}", own.to_dict("records"), columns,
+              explain_standings(own))
+        for i, (_, own) in enumerate(table.groupby(LINEUP, sort=False), start=1)
+    ]  # fmt: skip
+    note = (
+        "Methods are compared over several sizes (task, variant, n and d) only where all of them "
+        "have a score, so every set of methods that meets somewhere has standings of its own."
+    )
+    return Table("standings", "Standings across tasks", note, table, groups)
+
+
 def explain_standings(table: pd.DataFrame) -> str:
-    """Say how to read the standings of one line-up, and how little few blocks show."""
+    """Say how to read the standings of one line-up, and what few blocks cannot show."""
     first = table.iloc[0]
     blocks = int(first["blocks"])
     text = (
-        f"{len(table)} methods on {blocks} {'cell' if blocks == 1 else 'cells'} of {first['tasks']}"
-        ", ranked in each cell by their mean final value over the seeds all of them have; 1 is "
+        f"{len(table)} methods on {blocks} {'size' if blocks == 1 else 'sizes'} of {first['tasks']}"
+        ", ranked at each size by their mean final value over the seeds all of them have; 1 is "
         "best. The share of the optimum is the interquartile mean of all runs with a 95\u00a0% "
-        "bootstrap interval that resamples seeds within cells: 0 is the mean visible value, 1 the "
+        "bootstrap interval that resamples seeds within sizes: 0 is the mean visible value, 1 the "
         "optimum."
     )
     if np.isfinite(first["friedman_p"]):
+        p = format_p(first["friedman_p"])
         text += (
-            f" Friedman's test: p {_equals(format_p(first['friedman_p']))}; mean ranks closer than "
+            f" Friedman's test: p {p if p.startswith('<') else f'= {p}'}; mean ranks closer than "
             f"{format_number(first['critical_difference'])} (Nemenyi) are not shown to differ. "
             "Sizes of one task are alike, so both are optimistic."
         )
     elif blocks < FEWEST:
-        text += f" With fewer than {FEWEST} cells nothing is tested."
+        text += f" With fewer than {FEWEST} sizes nothing is tested."
     else:
         text += " Two methods need no test of three: see them paired by seed."
-    return " ".join([text, *(f"{REMARK_SIGN} {note}." for note in table["remarks"] if note)])
+    left_out = [f"Left out: {first['left_out']}."] if first["left_out"] else []
+    remarks = [f"{REMARK_SIGN} {note}." for note in dict.fromkeys(table["remarks"]) if note]
+    return " ".join([text, *remarks, *left_out])
 
 
-def explain_left_out(table: pd.DataFrame) -> str:
-    """Say where not all of one line-up have a score, "" if that is nowhere."""
-    told = table.iloc[0]["left_out"]
-    return f"Left out: {told}." if told else ""
-
-
-def _equals(text: str) -> str:
-    return text if text.startswith("<") else f"= {text}"
-
-
-def name_lineup(row: "pd.Series[Any]") -> str:
+def name_lineup(row: Row) -> str:
     """Name the standings of a line-up by its tasks."""
     budget = "" if row["budget"] in ("", "full") else f", budget {row['budget']}"
     return f"{row['tasks']}: {row['lineup']}{budget}"
 
 
-def standing_cells(table: pd.DataFrame) -> list[list[tuple[str, Any]]]:
-    """Return the standings of one line-up as lines of texts, each with the value to sort it by."""
-    return [
-        [
-            (str(row["place"]), row["place"]),
-            (row["label"], row["label"]),
-            (format_number(row["mean_rank"]), row["mean_rank"]),
-            (_format_share(row), row["share_iqm"]),
-            *(
-                (format_part(row, score, table, "mean"), row[table.key])
-                for score, table in standing_scores()
-            ),
-            (str(row["blocks"]), row["blocks"]),
-            (_format_counts(row), row["seeds"]),
-        ]
-        for row in table.to_dict("records")
-    ]
-
-
-def _format_share(row: Mapping[Any, Any]) -> str:
+def _format_share(row: Row) -> str:
     if not np.isfinite(row["share_iqm"]):
         return DASH
     return format_estimate(row["share_iqm"], row["share_low"], row["share_high"])
 
 
-def _format_counts(row: Mapping[Any, Any]) -> str:
+def _format_counts(row: Row) -> str:
     extra = [(row["unshared"], "not shared"), (row["without_optimum"], "without optimum")]
     said = [f"{count} {words}" for count, words in extra if count]
     return ", ".join([describe_counts(row), *said])
-
-
-def standing_markdown(table: pd.DataFrame) -> str:
-    """Spell the standings for people, one heading per line-up."""
-    parts = ["# Standings across tasks\n"]
-    for _, lineup in table.groupby(LINEUP, sort=False):
-        parts.append(f"## {escape_markdown(name_lineup(lineup.iloc[0]))}\n")
-        told = " ".join(filter(None, [explain_standings(lineup), explain_left_out(lineup)]))
-        parts.append(f"{escape_markdown(told)}\n")
-        lines = [[text for text, _ in line] for line in standing_cells(lineup)]
-        parts.append(markdown_table(header(), lines, words=word_columns()))
-    return "\n".join(parts)

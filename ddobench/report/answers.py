@@ -1,0 +1,206 @@
+"""What a reader wants to know first: who is best, who proposes nonsense, what claims came to."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ddobench.report.data import ReportData
+from ddobench.report.tables.scores import position_of
+from ddobench.report.tables.select import (
+    BY_SIZE,
+    SERIES,
+    has_best_visible,
+    is_best_visible,
+    share_of_optimum,
+)
+from ddobench.report.tables.styles import REMARK_SIGN
+from ddobench.report.tables.table import DASH, format_number, format_percent, name_runs
+from ddobench.report.verdicts import (
+    Judgement,
+    Outcome,
+    Verdict,
+    by_source,
+    count_results,
+    format_numbers,
+)
+from ddobench.scores import BEST_VISIBLE, HEADLINE, INVALID_FINAL
+
+_HARDLY = 0.01  # a smaller share of invalid designs is called hardly any
+_LISTED = 4  # so many methods are named where all of them lose
+_OF_OPTIMUM = " of the optimum"
+RESULTS = {"holds": "holds", "fails": "fails", "undecided": "is undecided"}
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The first screen: some sentences, the first with a line for each task."""
+
+    best: str
+    by_task: tuple[str, ...]
+    invalid: str
+    claims: str
+    conclusion: str  # of the paper; "": there are no runs for it
+
+
+def find_answers(data: ReportData, judged: Judgement) -> Answers:
+    """Answer from the leading size of each task."""
+    ranked = data.board[data.board["rank"].notna() & (data.board["lead"] == 1)]
+    tasks = [own for _, own in ranked.groupby("task", sort=True) if _is_valued(own, data)]
+    return Answers(
+        best=_count_wins(tasks, data),
+        by_task=tuple(_unbroken(_describe_task(own, data)) for own in tasks),
+        invalid=_unbroken(_describe_invalid(ranked, data)),
+        claims=_describe_claims(judged.verdicts, judged.outcomes),
+        conclusion=_describe_conclusion(judged.conclusion),
+    )
+
+
+def _is_valued(own: pd.DataFrame, data: ReportData) -> bool:
+    """Tell whether what methods propose has values: on rows of one's own nobody may know them."""
+    active = [row for row in _rows(own) if not is_best_visible(row["method"])]
+    runs = [_runs_of(row, data, [*BY_SIZE, *SERIES]) for row in active]
+    return not active or any(one[HEADLINE.name].notna().any() for one in runs)
+
+
+def _unbroken(text: str) -> str:
+    """Keep a number and its unit on one line."""
+    return text.replace(" %", "\u00a0%").replace(" = ", "\u00a0=\u00a0")
+
+
+def _count_wins(tasks: Sequence[pd.DataFrame], data: ReportData) -> str:
+    wins = [_beats_best_visible(own) for own in tasks]
+    plain = [_beats_best_visible(own[[not data.style(row).remarks for row in _rows(own)]])
+             for own in tasks]  # fmt: skip
+    noun = "task" if len(tasks) == 1 else "tasks"
+    text = (
+        "From the visible table alone, some method beats the best visible design on "
+        f"{sum(wins)} of {len(tasks)} {noun}"
+    )
+    if any(data.style(row).remarks for own in tasks for row in _rows(own)):
+        also = "also " if plain == wins else ""
+        text += f", {also}without those marked {REMARK_SIGN} (explained below the figure)"
+        text += "" if plain == wins else f" on {sum(plain)}"
+    return f"{text}."
+
+
+def _beats_best_visible(own: pd.DataFrame) -> bool:
+    return any(position_of(row["gain_low"], row["gain_high"]) == "above" for row in _rows(own))
+
+
+def _describe_task(own: pd.DataFrame, data: ReportData) -> str:
+    """Name the best methods of one task, and the best without a remark where that is another."""
+    first = own[own["rank"] == own["rank"].min()]
+    best = _format_merit(_share_of_best_visible(own, data))
+    place = name_runs(own.iloc[0], "d", "n")
+    if has_best_visible(first["method"]):
+        return f"{place}: {_none_of(own, data)} is above the best visible design, which has {best}."
+    text = f"{place}: {_name(first, data)} with {_merit(first.iloc[0], data)}"
+    gain = first.iloc[0]
+    if position_of(gain["gain_low"], gain["gain_high"]) != "above":
+        text += ", not shown to beat the best visible design"
+    text += f"; the best visible design has {best.removesuffix(_OF_OPTIMUM)}"
+    plain = own[[not data.style(row).remarks for row in _rows(own)]]
+    fair = plain[plain["rank"] == plain["rank"].min()]
+    if len(fair) and not set(fair.index) & set(first.index):
+        name = "the best visible design" if has_best_visible(fair["method"]) else _name(fair, data)
+        merit = _merit(fair.iloc[0], data).removesuffix(_OF_OPTIMUM)
+        text += f"; the best without {REMARK_SIGN} is {name} with {merit}"
+    return f"{text}."
+
+
+def _none_of(own: pd.DataFrame, data: ReportData) -> str:
+    """Say how many methods were tried."""
+    tried = {
+        row["method"]: data.style(row).name.removesuffix(f", {row['method_variant']}")
+        for row in _rows(own)
+        if not is_best_visible(row["method"])
+    }
+    names = sorted(tried.values())
+    if len(names) > _LISTED:
+        return f"none of {len(names)} methods tried"
+    return f"no method tried ({', '.join(names)})" if names else "no method"
+
+
+def _name(rows: pd.DataFrame, data: ReportData) -> str:
+    return " and ".join(data.style(row).label for row in _rows(rows))
+
+
+def _merit(row: "pd.Series[Any]", data: ReportData) -> str:
+    runs = _runs_of(row, data, [*BY_SIZE, *SERIES])
+    return _format_merit((share_of_optimum(runs).mean(), runs[HEADLINE.name].mean()))
+
+
+def _share_of_best_visible(own: pd.DataFrame, data: ReportData) -> tuple[float, float]:
+    runs = _runs_of(own.iloc[0], data, BY_SIZE).drop_duplicates("seed")
+    return share_of_optimum(runs, BEST_VISIBLE.name).mean(), runs[BEST_VISIBLE.name].mean()
+
+
+def _runs_of(row: "pd.Series[Any]", data: ReportData, keys: list[str]) -> pd.DataFrame:
+    runs = data.runs[data.runs["status"] == "ok"]
+    return runs[(runs[keys] == [row[key] for key in keys]).all(axis=1)]
+
+
+def _format_merit(share_and_value: tuple[float, float]) -> str:
+    """Format a share of the optimum, or a value where no optimum is known."""
+    share, value = share_and_value
+    if np.isfinite(share):
+        return f"{format_percent(share)}{_OF_OPTIMUM}"
+    return f"{format_number(value)} sd"
+
+
+def _describe_invalid(ranked: pd.DataFrame, data: ReportData) -> str:
+    """Say how often each method proposes invalid designs, over the tasks where one can."""
+    runs = data.runs
+    possible = sorted(set(runs.loc[runs[INVALID_FINAL.name] > 0, "task"]) & set(ranked["task"]))
+    if not possible:
+        return "No method proposed an invalid design."
+    active = np.array([not is_best_visible(method) for method in ranked["method"]], dtype=bool)
+    rows = ranked[ranked["task"].isin(possible) & active]
+    spans = {
+        data.style(_rows(own)[0]).name: (own["invalid"].min(), own["invalid"].max())
+        for _, own in rows[rows["invalid"].notna()].groupby(SERIES, sort=True)
+    }
+    often = sorted((x for x in spans.items() if x[1][1] >= _HARDLY), key=lambda x: -x[1][1])
+    never = sorted(name for name, span in spans.items() if span[1] < _HARDLY)
+    places = ", ".join(name_runs(own.iloc[0], "d") for _, own in rows.groupby("task", sort=True))
+    told = "; ".join(f"{name} {_format_span(*span)}" for name, span in often)
+    text = f"Invalid designs among those proposed on {places}: {told or 'none'}"
+    return f"{text}; none or hardly any by {', '.join(never)}." if never and often else f"{text}."
+
+
+def _format_span(low: float, high: float) -> str:
+    ends = list(dict.fromkeys([format_percent(low), format_percent(high)]))
+    return f"{ends[0].removesuffix(' %')}{DASH}{ends[1]}" if len(ends) > 1 else ends[0]
+
+
+def _describe_claims(verdicts: Sequence[Verdict], outcomes: Sequence[Outcome]) -> str:
+    """Count the paper's claims by how far they depend on the reading, and our own by verdict."""
+    parts = []
+    for source, own in by_source(verdicts).items():
+        if source == "paper":
+            order = ("robust", "depends on the reading", "refuted", "undecided", "not run")
+            counts = count_results([outcome.robustness for outcome in outcomes], order)
+            declared = count_results([outcome.verdict.result for outcome in outcomes],
+                                     ("holds", "fails", "undecided"))  # fmt: skip
+            read = f" (as declared, {declared})" if declared else ""
+            parts.append(f"of the paper's {len(outcomes)} claims {counts}{read}")
+        else:
+            counts = count_results([verdict.result for verdict in own],
+                                   ("holds", "fails", "undecided", "not run"))  # fmt: skip
+            parts.append(f"of our own {len(own)} claims {counts}")
+    text = "; ".join(parts)
+    return f"{text[:1].upper()}{text[1:]}." if text else "No claims were checked."
+
+
+def _describe_conclusion(verdict: Verdict | None) -> str:
+    """Say what becomes of the conclusion, nothing where it was not run."""
+    if verdict is None or verdict.result == "not run":
+        return ""
+    return f"{verdict.claim.text} That {RESULTS[verdict.result]}: {format_numbers(verdict)}."
+
+
+def _rows(table: pd.DataFrame) -> list["pd.Series[Any]"]:
+    return [row for _, row in table.iterrows()]

@@ -1,1 +1,0 @@
-"""Claims that stored runs can support or contradict, and their verdicts."""

@@ -1,0 +1,405 @@
+"""What a report rests on: the stored runs, made uniform and filtered, and what follows from them.
+
+A number that cannot be averaged, infinite or with infinite powers, makes its run a failed one, with
+the number as its reason, so that tables name it and no mean rests on it. What a method predicts may
+be any number: it is left out, and the run stays.
+"""
+
+import logging
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ddobench.errors import UsageError
+from ddobench.registry import PARTS
+from ddobench.report.diagnostics import LARGEST, keep_usable
+from ddobench.report.tables.choices import choice_table, read_judgements
+from ddobench.report.tables.factorial import Factorial, find_factorials
+from ddobench.report.tables.paired import control_table, pair_table
+from ddobench.report.tables.scores import leaderboard, score_table
+from ddobench.report.tables.select import (
+    BY_SIZE,
+    SERIES,
+    best_visible_means,
+    best_visible_values,
+    share_of_optimum,
+)
+from ddobench.report.tables.settings import Sweep, find_sweeps, setting_table
+from ddobench.report.tables.standings import Lineup, find_lineups, standing_table
+from ddobench.report.tables.styles import Key, MethodRemarks, Style, assign_styles, find_remarks
+from ddobench.scores import (
+    BEST_VISIBLE,
+    HEADLINE,
+    SHARE_OF_OPTIMUM,
+    curve_names,
+    predicted_names,
+    stored_names,
+    unstored_curves,
+)
+from ddobench.seeds import parse_seeds
+from ddobench.store import runs as store
+from ddobench.store.records import Portrait
+
+log = logging.getLogger(__name__)
+
+FILTERS = ("task", "method", "d", "n", "seed", "budget")
+_WORDS = (
+    *("task", "method", "status", "reason", "task_variant", "method_variant", "budget"),
+    *("privileges", "label", "color", "regret_unit", "digest", "command", "revision", "finished"),
+)
+_WHOLES = ("d", "n", "seed")
+_SCALES = ("y_sd",)  # the standard deviation of the visible values
+_PACKAGES = ("ddobench", "torch", "numpy", "scipy")
+
+
+@dataclass(frozen=True)
+class ReportData:
+    """The runs behind a report, how each series of them looks, and what their tasks look like.
+
+    Tables are computed when they are first asked for, and once.
+    """
+
+    runs: pd.DataFrame
+    styles: Mapping[Key, Style]  # by task, method and method variant
+    portraits: Sequence[Portrait]
+    curves: pd.DataFrame  # one row per finished run and recorded iteration, see `load_curves`
+    total: int  # runs before the filters
+    configs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by digest
+    provenance: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by path
+    folder: Path | None = None  # where the paths of the runs start
+    left_out: Mapping[str, str] = field(default_factory=dict)  # reasons, by the path of a file
+    named: set[str] = field(default_factory=set)  # paths of runs whose odd diagnostics were named
+
+    def diagnostics(self, path: str) -> dict[str, Any]:
+        """Read the diagnostics of one run; this opens its file."""
+        if self.folder is None:
+            return {}
+        usable, odd = keep_usable(store.read_diagnostics(self.folder / path))
+        if odd and path not in self.named:
+            self.named.add(path)
+            log.warning(
+                "%s has diagnostics that cannot be used and are left out: %s", path, ", ".join(odd)
+            )
+        return usable
+
+    def style(self, row: Any) -> Style:
+        """Return the look of the series that a row belongs to."""
+        return self.styles[str(row["task"]), str(row["method"]), str(row["method_variant"])]
+
+    @cached_property
+    def scores(self) -> pd.DataFrame:
+        """The score table of the runs."""
+        return score_table(self.runs, self.styles)
+
+    @cached_property
+    def board(self) -> pd.DataFrame:
+        """The leaderboard at every size."""
+        return leaderboard(self.scores)
+
+    @cached_property
+    def best_visible(self) -> pd.DataFrame:
+        """What the best visible design is worth at every size."""
+        return best_visible_means(self.runs)
+
+    @cached_property
+    def controls(self) -> pd.DataFrame:
+        """The variants of each method against its default."""
+        return control_table(self.runs, self.curves, self.styles)
+
+    @cached_property
+    def pairs(self) -> pd.DataFrame:
+        """Each method against each other one."""
+        return pair_table(self.runs, self.styles)
+
+    @cached_property
+    def lineups(self) -> list[Lineup]:
+        """The methods that can be compared across tasks."""
+        return find_lineups(self.runs)
+
+    @cached_property
+    def standings(self) -> pd.DataFrame:
+        """The standings of every line-up."""
+        return standing_table(self.lineups, self.styles)
+
+    @cached_property
+    def sweeps(self) -> list[Sweep]:
+        """The runs that differ in one setting only."""
+        return find_sweeps(self.runs, self.configs)
+
+    @cached_property
+    def settings(self) -> pd.DataFrame:
+        """The methods against every setting that varies."""
+        return setting_table(self.sweeps, self.styles)
+
+    @cached_property
+    def factorials(self) -> list[Factorial]:
+        """The complete factorials of parts of a method."""
+        return find_factorials(self.runs)
+
+    @cached_property
+    def judgements(self) -> pd.DataFrame:
+        """How methods that choose among candidates judged each; this opens their files."""
+        return read_judgements(self.runs, self.diagnostics)
+
+    @cached_property
+    def choices(self) -> pd.DataFrame:
+        """What methods that choose among candidates chose, and why."""
+        return choice_table(self.judgements, self.styles)
+
+    def commands(self, drawn: pd.DataFrame) -> tuple[str, ...]:
+        """Return the different commands behind the runs of these sizes and series."""
+        keys = [name for name in [*BY_SIZE, *SERIES] if name in drawn]
+        runs = self.runs.merge(drawn[keys].drop_duplicates(), on=keys)
+        return tuple(sorted(set(runs["command"]) - {""}))
+
+    @classmethod
+    def read(
+        cls,
+        folder: Path,
+        filters: Mapping[str, Any] | None = None,
+        remarks: MethodRemarks = (),
+    ) -> "ReportData":
+        """Take the runs of a results folder that pass the filters, with remarks on methods."""
+        found = store.survey(folder)
+        data = cls.of(
+            found.runs, filters, store.load_portraits(folder), found.curves,
+            find_remarks(found.runs, found.configs, remarks),
+        )  # fmt: skip
+        return replace(
+            data,
+            configs=found.configs,
+            provenance=found.provenance,
+            folder=folder,
+            left_out=found.left_out,
+        )
+
+    @classmethod
+    def of(
+        cls,
+        stored: pd.DataFrame,
+        filters: Mapping[str, Any] | None = None,
+        portraits: Sequence[Portrait] = (),
+        curves: pd.DataFrame | None = None,
+        remarks: Mapping[str, tuple[str, ...]] | None = None,
+    ) -> "ReportData":
+        """Take the stored runs that pass the filters, with their curves, portraits and remarks."""
+        uniform = _with_ends_of_curves(make_uniform(stored, curves), curves)
+        uniform[BEST_VISIBLE.name] = best_visible_values(uniform)
+        runs = filter_runs(_keep_configurations_apart(uniform), filters or {})
+        runs = runs.sort_values([*BY_SIZE, *SERIES, "seed"], ignore_index=True)
+        shown = set(runs[["task", "task_variant", "d", "n"]].itertuples(index=False, name=None))
+        kept = [p for p in portraits if (p.task, p.task_variant, p.d, p.n) in shown]
+        return cls(runs, assign_styles(runs, remarks), kept, _curves_of(runs, curves), len(stored))
+
+
+def _curves_of(runs: pd.DataFrame, stored: pd.DataFrame | None) -> pd.DataFrame:
+    """Return the curves of the runs with a score, under the names that the runs have here."""
+    scored = (runs["status"] == "ok") & runs[HEADLINE.name].notna()
+    finished = runs.loc[scored, [*BY_SIZE, *SERIES, "digest", "seed"]]
+    if stored is None:
+        return pd.DataFrame(columns=[*finished, "iteration", *curve_names()])
+    points = stored.reindex(columns=["digest", "seed", "iteration", *curve_names()])
+    return finished.merge(drop_unusable_points(points), on=["digest", "seed"])
+
+
+def make_uniform(stored: pd.DataFrame, curves: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Keep the columns we know, each in its type; what an older record lacks is empty or NaN."""
+    known = {*_WORDS, *stored_names(), *_SCALES, *_WHOLES, *PARTS, "path"}
+    runs = stored[[name for name in stored if name in known]].copy()
+    for column in _WORDS:
+        words = runs[column] if column in runs else pd.Series("", index=runs.index, dtype=object)
+        runs[column] = words.astype(object).where(words.notna(), "").astype(str)
+    runs["command"] = runs["command"].map(_without_folder)
+    for column in (*stored_names(), *_SCALES):
+        numbers = runs[column] if column in runs else pd.Series(float("nan"), index=runs.index)
+        runs[column] = pd.to_numeric(numbers, errors="coerce").astype(float)
+    for column in _WHOLES:
+        wholes = runs[column] if column in runs else pd.Series(0, index=runs.index)
+        runs[column] = pd.to_numeric(wholes).astype(int)
+    runs = fail_unusable_runs(runs, curves)
+    runs[SHARE_OF_OPTIMUM.name] = share_of_optimum(runs)
+    return runs
+
+
+def _keep_configurations_apart(runs: pd.DataFrame) -> pd.DataFrame:
+    """Name the digest where runs look alike but are not: another version or a deeper override."""
+    looks_alike = runs.groupby([*BY_SIZE, *SERIES])["digest"].transform("nunique") > 1
+    named = runs["method_variant"] + " digest=" + runs["digest"].str[:8]
+    runs["method_variant"] = runs["method_variant"].where(~looks_alike, named.str.strip())
+    return runs
+
+
+def _with_ends_of_curves(runs: pd.DataFrame, curves: pd.DataFrame | None) -> pd.DataFrame:
+    """Add the scores that are not stored: the last known number of a curve, NaN without one."""
+    wanted = unstored_curves()
+    runs = runs.drop(columns=[*wanted], errors="ignore")
+    if curves is None or not {"digest", "seed", "iteration"} <= {*curves}:
+        return runs.assign(**dict.fromkeys(wanted, float("nan")))
+    ordered = drop_unusable_points(curves).sort_values("iteration", kind="stable")
+    for name, curve in wanted.items():
+        known = ordered.dropna(subset=curve) if curve in ordered else ordered.head(0)
+        last = known.drop_duplicates(["digest", "seed"], keep="last")
+        ends = last[["digest", "seed"]].assign(**{name: last.get(curve, float("nan"))})
+        runs = runs.merge(ends, on=["digest", "seed"], how="left")
+    return runs
+
+
+def filter_runs(runs: pd.DataFrame, filters: Mapping[str, Any]) -> pd.DataFrame:
+    """Keep the runs that pass all filters, each a column with the values wanted of it."""
+    for name, wanted in filters.items():
+        runs = _filter(runs, name, wanted)
+    return runs
+
+
+def _filter(runs: pd.DataFrame, name: str, wanted: Any) -> pd.DataFrame:
+    """Keep the runs whose `name` is wanted; None wants all, a value nobody stored is an error."""
+    if wanted is None:
+        return runs
+    values = _wanted_values(name, wanted)
+    stored = set(runs[name])
+    unknown = [value for value in values if value not in stored]
+    if unknown and stored:
+        raise UsageError(
+            f"{name} must be one of {_enumerate(stored)}, which is what is stored, "
+            f"got {_enumerate(unknown)}"
+        )
+    return runs[runs[name].isin(values)]
+
+
+def _wanted_values(name: str, wanted: Any) -> list[Any]:
+    if name == "seed":
+        wanted = wanted if isinstance(wanted, str | int) else ",".join(map(str, wanted))
+        return list(parse_seeds(wanted))
+    values = [wanted] if isinstance(wanted, str) or not isinstance(wanted, Iterable) else wanted
+    return [value if name in _WHOLES else str(value) for value in values]
+
+
+def _enumerate(values: Iterable[Any]) -> str:
+    return ", ".join(
+        str(value) for value in sorted(values, key=lambda value: (str(type(value)), value))
+    )
+
+
+@cache
+def _without_folder(command: str) -> str:
+    """Return a command without the folder its results went to, which is a matter of one machine."""
+    try:
+        words = shlex.split(command)
+    except ValueError:  # a quote that never ends: left as it was typed
+        return command
+    if not any(word.startswith("results_dir=") for word in words):
+        return command
+    return shlex.join(word for word in words if not word.startswith("results_dir="))
+
+
+def fail_unusable_runs(runs: pd.DataFrame, curves: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Let finished runs fail that measured what cannot be averaged, in a score or in a curve."""
+    finished = runs["status"] == "ok"
+    reasons = pd.Series("", index=runs.index, dtype=object)
+    for name in stored_names():
+        unusable = too_large(runs[name])
+        if name not in predicted_names():
+            reasons = reasons.where(~(unusable & finished) | (reasons != ""), _explain(name))
+        runs[name] = runs[name].where(~unusable)
+    for name in (name for name in curve_names() if name not in predicted_names()):
+        if curves is not None and name in curves:
+            points = curves.loc[too_large(curves[name]), ["digest", "seed"]]
+            hit = pd.MultiIndex.from_frame(runs[["digest", "seed"]]).isin(
+                pd.MultiIndex.from_frame(points)
+            )
+            reasons = reasons.where(~(hit & finished) | (reasons != ""), _explain(name))
+    failed = reasons != ""
+    runs["reason"] = runs["reason"].where(~failed, reasons)
+    runs["status"] = runs["status"].where(~failed, "failed")
+    return runs
+
+
+def drop_unusable_points(points: pd.DataFrame) -> pd.DataFrame:
+    """Leave out what cannot be averaged from curves."""
+    names = [name for name in curve_names() if name in points]
+    numbers = points[names].apply(pd.to_numeric, errors="coerce")
+    return points.assign(**{name: numbers[name].where(~too_large(numbers[name])) for name in names})
+
+
+def too_large(numbers: "pd.Series[float]") -> NDArray[np.bool_]:
+    """Tell which numbers cannot be averaged; what is not there is not among them."""
+    found: NDArray[np.bool_] = np.abs(numbers.to_numpy(float)) > LARGEST
+    return found
+
+
+def _explain(name: str) -> str:
+    return f"it stored a {name} that is infinite or beyond {LARGEST:g}; none of its scores is used"
+
+
+@dataclass(frozen=True)
+class Origins:
+    """The stamps of a set of runs, each formatted for people."""
+
+    stored: str
+    versions: tuple[str, ...]
+    revisions: tuple[str, ...]
+    machines: tuple[str, ...]
+
+
+def find_origins(data: ReportData) -> Origins:
+    """Gather the stamps of all runs; for the date of an older run that of its file stands in."""
+    runs = data.runs
+    samples = [data.provenance[path] for path in _paths(runs) if path in data.provenance]
+    changed = {sample.get("revision") for sample in samples if sample.get("dirty")}
+    known = {*runs["revision"], *(sample.get("revision") for sample in samples)}
+    return Origins(
+        stored=_span([*_days_told(runs), *_days_of_files(data.folder, runs)]),
+        versions=_distinct(
+            " · ".join(
+                [f"Python {sample.get('python', '?')}"]
+                + [f"{name} {sample.get('packages', {}).get(name, '?')}" for name in _PACKAGES]
+            )
+            for sample in samples
+        ),
+        revisions=_distinct(
+            revision[:12] + (" with uncommitted changes" if revision in changed else "")
+            for revision in known
+            if revision
+        ),
+        machines=_distinct(
+            str(sample.get("gpu") or sample.get("cpu") or "unknown") for sample in samples
+        ),
+    )
+
+
+def _paths(runs: pd.DataFrame) -> "pd.Series[str]":
+    return runs.get("path", pd.Series(index=runs.index, dtype=str))
+
+
+def _days_told(runs: pd.DataFrame) -> list[str]:
+    """Return the days on which runs say that they finished."""
+    moments = pd.to_datetime(runs["finished"], utc=True, errors="coerce", format="ISO8601")
+    return [moment.date().isoformat() for moment in moments.dropna()]
+
+
+def _days_of_files(folder: Path | None, runs: pd.DataFrame) -> Iterator[str]:
+    """Yield the days on which the files of runs that do not say so were last changed."""
+    if folder is None:
+        return
+    for path in _paths(runs)[runs["finished"] == ""].dropna():
+        if (folder / path).exists():
+            yield datetime.fromtimestamp((folder / path).stat().st_mtime, UTC).date().isoformat()
+
+
+def _span(days: Iterable[str]) -> str:
+    ordered = sorted(set(days))
+    if not ordered:
+        return ""
+    return ordered[0] if len(ordered) == 1 else f"{ordered[0]} to {ordered[-1]}"
+
+
+def _distinct(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(set(texts)))

@@ -1,0 +1,295 @@
+"""Designs as points: those of a task, and how a latent sees them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Drawing
+from matplotlib.patches import Circle
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
+
+from ddobench.report.data import ReportData
+from ddobench.report.figures.details import Details, climbing_runs, column, find_details
+from ddobench.report.figures.draw import (
+    FAINT,
+    INK,
+    PALE,
+    Values,
+    blank_drawing,
+    freeze,
+    limits_around,
+    wrap,
+)
+from ddobench.report.figures.figure import Figure
+from ddobench.report.figures.graphs import choose_portraits, name_portrait, portrait_commands
+from ddobench.report.tables.select import BY_N
+from ddobench.report.tables.table import (
+    file_stem,
+    format_number,
+    format_percent,
+    name_runs,
+    row_stem,
+)
+from ddobench.store.records import Portrait
+
+_TONES = {"hidden": "#7b8794", "observed": "#0072b2"}
+_TABLES = {"designs": "observed", "codes": "code", "decoded": "decoded"}
+_SAMPLES = [*(f"{name}_sample" for name in _TABLES), "values_sample"]
+
+
+def marginals(data: ReportData) -> Iterator[Figure]:
+    """Draw the distribution of the first coordinates of each task with continuous designs."""
+    for portrait in _different_designs(data):
+        caption = (
+            f"The first coordinates of {len(portrait.observed)} of {portrait.n} visible designs "
+            f"(seed {portrait.seed})"
+        )
+        hidden = len(list(_coordinate_tables(portrait))) == 2
+        caption += (
+            ": above as the function takes them, hidden from every method; below as observed."
+            if hidden else ", observed as the function takes them."
+        )  # fmt: skip
+        yield _portrait_figure(data, "marginals", "Marginals of the designs", portrait, caption)
+
+
+def designs_in_pairs(data: ReportData) -> Iterator[Figure]:
+    """Draw the designs of three-dimensional tasks, two coordinates at a time."""
+    for portrait in _different_designs(data):
+        if portrait.d == 3:
+            caption = (
+                f"{len(portrait.observed)} of {portrait.n} visible designs (seed {portrait.seed}), "
+                "two coordinates at a time, the largest values on top"
+            )
+            if len(list(_coordinate_tables(portrait))) == 2:
+                caption += "; the upper row is hidden from every method, the lower is observed"
+            yield _portrait_figure(data, "designs", "Designs and their values", portrait,
+                                   f"{caption}.")  # fmt: skip
+
+
+def _portrait_figure(
+    data: ReportData, kind: str, words: str, portrait: Portrait, caption: str
+) -> Figure:
+    title = f"{words}: {name_portrait(portrait)}"
+    return Figure(kind, file_stem(kind, portrait.task, portrait.task_variant, f"d{portrait.d}"),
+                  title, caption, portrait.task, _table(portrait),
+                  portrait_commands(data, portrait), PortraitPlot(title, kind == "designs"),
+                  about_task=True)  # fmt: skip
+
+
+def _coordinate_tables(portrait: Portrait) -> Iterator[tuple[str, list[list[float]]]]:
+    """Yield what to call the designs of a portrait and their first coordinates."""
+    if portrait.hidden is not None and portrait.hidden != portrait.observed:
+        yield "hidden", portrait.hidden
+    yield "observed", portrait.observed
+
+
+def _different_designs(data: ReportData) -> Iterator[Portrait]:
+    """Yield the portraits with continuous designs, one of several variants with the same ones."""
+    seen = set()
+    for portrait in choose_portraits(data.portraits):
+        values = np.array(portrait.observed)
+        first = (portrait.task, str(portrait.observed[:9]), str((portrait.hidden or [])[:9]))
+        if first not in seen and not np.array_equal(values, values.round()):
+            seen.add(first)
+            yield portrait
+
+
+def _table(portrait: Portrait) -> pd.DataFrame:
+    columns = {
+        f"{name}_{i}": column
+        for name, designs in _coordinate_tables(portrait)
+        for i, column in enumerate(zip(*designs, strict=True))
+    }
+    return pd.DataFrame({**columns, "y": portrait.y})
+
+
+@dataclass(frozen=True)
+class PortraitPlot:
+    """Histograms of single coordinates, or scatter plots of pairs, a row for each kind of them."""
+
+    title: str
+    pairs: bool
+
+    def draw(self, data: pd.DataFrame) -> Drawing:
+        """Draw the columns `hidden_0`, ..., `observed_0`, ... and `y`."""
+        tables = {name: _coordinates(data, name) for name in _TONES}
+        tables = {name: table for name, table in tables.items() if table.shape[1]}
+        count = next(iter(tables.values())).shape[1]
+        shown: list[Any] = list(combinations(range(count), 2)) if self.pairs else [*range(count)]
+        title = wrap(self.title, 60)
+        drawing = blank_drawing(4.9, 0.35 + 1.5 * len(tables) + 0.17 * title.count("\n"))
+        drawing.set_layout_engine("constrained")
+        drawing.suptitle(title, x=0.02, ha="left", fontsize=9.5, parse_math=False)
+        panels = drawing.subplots(len(tables), len(shown), squeeze=False)
+        for row, (name, table) in zip(panels, tables.items(), strict=True):
+            if self.pairs:
+                dots = _scatter_pairs(row, name, table, data["y"].to_numpy(dtype=float), shown)
+            else:
+                _draw_marginals(row, name, table)
+        if self.pairs:
+            bar = drawing.colorbar(dots, ax=panels, label="visible value $y$ [raw units]",
+                                   aspect=30)  # fmt: skip
+            bar.outline.set_visible(False)
+        freeze(drawing)
+        return drawing
+
+
+def _draw_marginals(row: NDArray[Any], name: str, table: Values) -> None:
+    bins = np.linspace(*limits_around(table, room=0.0), 29)
+    for i, axes in enumerate(row):
+        axes.set_xlim(*limits_around(bins))
+        sns.histplot(x=table[:, i], bins=bins, stat="percent", color=_TONES[name], alpha=1,
+                     linewidth=0, ax=axes)  # fmt: skip
+        axes.set(xlabel=f"{name} $x_{{{i}}}$", ylabel="")
+        axes.grid(axis="y", color=PALE, linewidth=0.6)
+        axes.set_axisbelow(True)
+        axes.tick_params(labelsize=8, labelleft=i == 0)
+        axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    row[0].set_ylabel("designs per bin [%]", fontsize=8)
+    tallest = max(bar.get_height() for axes in row for bar in axes.patches)
+    for axes in row:
+        axes.set_ylim(0, 1.06 * tallest)
+
+
+def _scatter_pairs(
+    row: NDArray[Any], name: str, table: Values, y: Values, pairs: list[tuple[int, int]]
+) -> Any:
+    order = np.argsort(y)
+    least, most = limits_around(y, room=0.0)
+    for axes, (i, j) in zip(row, pairs, strict=True):
+        axes.set_xlim(*limits_around(table[:, i]))
+        axes.set_ylim(*limits_around(table[:, j]))
+        dots = axes.scatter(table[order, i], table[order, j], c=y[order], s=3.5, cmap="cividis",
+                            linewidths=0, vmin=least, vmax=most, rasterized=True)  # fmt: skip
+        _name_pair(axes, name, "x", i, j)
+    return dots
+
+
+def _name_pair(axes: Axes, name: str, sign: str, i: int, j: int) -> None:
+    axes.set_xlabel(f"{name} ${sign}_{i}$", labelpad=1)
+    axes.set_ylabel(f"${sign}_{j}$", labelpad=0)
+    axes.tick_params(labelsize=8)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(MaxNLocator(4, integer=True))
+
+
+def codes_beside_designs(data: ReportData) -> Iterator[Figure]:
+    """Draw the codes of one run per task, variant, n and budget: the smallest d and first seed."""
+    runs = climbing_runs(data)
+    runs = runs[column(runs, "latent") != ""]
+    for _, family in runs.groupby(BY_N, sort=True):
+        for _, size in family.groupby("d", sort=True):
+            candidates = size.drop_duplicates("digest")
+            found = find_details(data, candidates, _SAMPLES, is_encoded, most=len(candidates))
+            if found is not None:
+                yield _codes_figure(data, *found)
+                break
+
+
+def is_encoded(details: Details) -> bool:
+    """Tell whether the codes are more than the observed coordinates, shifted and scaled.
+
+    Codes that are all the same are not.
+    """
+    codes, designs = (np.array(details[f"{name}_sample"]) for name in ("codes", "designs"))
+    if codes.shape != designs.shape:
+        return True
+    constant = (np.ptp(codes, axis=0) == 0) | (np.ptp(designs, axis=0) == 0)
+    spread = codes.std(axis=0) * designs.std(axis=0)
+    shared = ((codes - codes.mean(axis=0)) * (designs - designs.mean(axis=0))).mean(axis=0)
+    return bool((constant | (np.abs(shared) < 0.999 * spread)).any())
+
+
+def sample_table(details: Details) -> pd.DataFrame:
+    """Return one row per design of the sample: observed, code and decoded coordinates, value."""
+    columns = {
+        f"{label}_{i}": values
+        for name, label in _TABLES.items()
+        for i, values in enumerate(zip(*details[f"{name}_sample"], strict=True))
+    }
+    return pd.DataFrame({**columns, "y": details["values_sample"]})
+
+
+def _codes_figure(data: ReportData, run: "pd.Series[Any]", details: Details) -> Figure:
+    label = data.style(run).label
+    title = f"Codes beside designs: {name_runs(run, 'n', 'd')}, {label}, seed {run['seed']}"
+    return Figure("codes", row_stem("codes", run, "d", "n"), title,
+                  _codes_caption(run, details, label), str(run["task"]), sample_table(details),
+                  tuple(filter(None, [str(run["command"])])), CodesPlot(title))  # fmt: skip
+
+
+def _codes_caption(run: "pd.Series[Any]", details: Details, label: str) -> str:
+    shown = len(details["codes_sample"])
+    first = "all" if run["d"] == len(details["designs_sample"][0]) else "the first"
+    text = (
+        f"{shown} of {run['n']} visible designs of seed {run['seed']} alone, {first} coordinates "
+        "two at a time. Above as observed: a thin line leads from each design to what its code "
+        "decodes to, too short to be seen where the two agree. Below the codes that "
+        f"{label} works with (latent: {run['latent']}), in their own units; the circle would hold "
+        "95\u00a0% of standard normal ones. Lighter dots have larger values."
+    )
+    active = details.get("active_dimensions")
+    if active is not None:
+        of = f" of {details['latent_dimensions']}" if "latent_dimensions" in details else ""
+        text += f" {active}{of} codes are active."
+    correlation, valid = details.get("round_trip_correlation"), details.get("round_trip_valid")
+    if correlation is not None and valid is not None:
+        text += (
+            f" Encoded and decoded, {format_percent(valid)} of the designs are valid, and the "
+            f"correlation of their values with the old ones is {format_number(correlation)}."
+        )
+    return text
+
+
+@dataclass(frozen=True)
+class CodesPlot:
+    """Observed designs above their codes, two coordinates at a time."""
+
+    title: str
+
+    def draw(self, data: pd.DataFrame) -> Drawing:
+        """Draw the columns of `sample_table`."""
+        sample = data.sort_values("y")  # the largest values on top
+        observed, codes, decoded = (_coordinates(sample, label) for label in _TABLES.values())
+        rows = [("observed", "x", observed), ("code", "z", codes)]
+        across = max(len(list(combinations(range(table.shape[1]), 2))) for _, _, table in rows)
+        least, most = limits_around(sample["y"], room=0.0)
+        title = wrap(self.title, 70)
+        drawing = blank_drawing(5.6, 3.6 + 0.17 * title.count("\n"))
+        drawing.set_layout_engine("constrained")
+        drawing.suptitle(title, x=0.016, ha="left", fontsize=9.5, parse_math=False)
+        panels = drawing.subplots(2, max(across, 1), squeeze=False)
+        for row, (label, sign, table) in zip(panels, rows, strict=True):
+            pairs = list(combinations(range(table.shape[1]), 2))
+            for axes in row[len(pairs) :]:
+                axes.set_visible(False)
+            for axes, (i, j) in zip(row, pairs, strict=False):
+                if label == "observed":
+                    axes.set_xlim(*limits_around([observed[:, i], decoded[:, i]]))
+                    axes.set_ylim(*limits_around([observed[:, j], decoded[:, j]]))
+                    ends = [observed[:, [i, j]], decoded[:, [i, j]],
+                            np.full((len(sample), 2), np.nan)]  # fmt: skip
+                    path = np.stack(ends, axis=1).reshape(-1, 2)
+                    axes.plot(*path.T, color=INK, linewidth=0.7, alpha=0.7, zorder=2)
+                else:  # a circle that holds 95 % of a standard normal pair
+                    axes.add_patch(Circle((0, 0), 2.45, fill=False, edgecolor=FAINT, linewidth=0.9,
+                                          linestyle=(0, (3, 2))))  # fmt: skip
+                    axes.set_aspect("equal", adjustable="datalim")
+                dots = axes.scatter(table[:, i], table[:, j], c=sample["y"], s=7, cmap="cividis",
+                                    linewidths=0, zorder=3, vmin=least, vmax=most)  # fmt: skip
+                _name_pair(axes, label, sign, i, j)
+        bar = drawing.colorbar(dots, ax=panels, label="visible value $y$ [raw units]", aspect=32)
+        bar.outline.set_visible(False)
+        freeze(drawing)
+        return drawing
+
+
+def _coordinates(sample: pd.DataFrame, label: str) -> Values:
+    names = [name for name in sample if str(name).startswith(f"{label}_")]
+    return sample[names].to_numpy(dtype=float)

@@ -1,0 +1,625 @@
+"""The line figures: means with intervals over dimension, rows, iterations, settings and shares."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib.colors import to_hex
+
+from ddobench import scores
+from ddobench.report.data import ReportData
+from ddobench.report.figures.draw import INK, MOST_BANDS, Axis, LinePlot
+from ddobench.report.figures.figure import Figure
+from ddobench.report.figures.series import (
+    MOST_SERIES,
+    average,
+    average_curves,
+    describe_lines,
+    describe_sample,
+    drop_variants,
+    lead_styles,
+    mark_lacking,
+    name_series,
+    rank_series,
+)
+from ddobench.report.tables.select import (
+    BY_D,
+    BY_N,
+    BY_SIZE,
+    BY_TASK,
+    SERIES,
+    common_seeds,
+    has_best_visible,
+    is_best_visible,
+    scored_runs,
+    share_of_optimum,
+    shares_by_size,
+)
+from ddobench.report.tables.settings import Sweep
+from ddobench.report.tables.standings import Lineup, find_lineups
+from ddobench.report.tables.styles import DASHES, MARKERS, REFERENCE, USUAL, Style, role_of
+from ddobench.report.tables.table import file_stem, name_runs, row_stem
+from ddobench.stats.resampling import share_at_least, share_band
+
+_SHARE_AXIS = Axis("share of the optimum [%]", "percent")
+_VALUE = "value [sd of visible values]"
+_SHARE_TEXT = (
+    "0 is the mean of the visible values, 100\u00a0% the optimum. An invalid design counts as the "
+    "worst visible value."
+)
+_OWN_CHOICE = "the designs that a method itself ranks highest at its last iteration"
+
+
+def line_figure(
+    data: ReportData,
+    kind: str,
+    points: pd.DataFrame,
+    plot: LinePlot,
+    text: str,
+    *,
+    name: str,
+    per: str = "method and d",
+    hidden: int = 0,
+    long: bool = False,
+    task: str | None = None,
+) -> Figure:
+    """Put a figure together from its tidy frame and its description."""
+    parts = [text, describe_lines(len(plot.styles), long=long)]
+    if hidden:
+        parts.append(f"{hidden} variants of these methods are left out; the tables have them.")
+    if "best_visible" in points and points["best_visible"].notna().any():
+        parts.append("Dotted: the best visible design.")
+    caption = " ".join([*parts, *describe_sample(data, points, plot.styles, per)])
+    about = str(points["task"].iloc[0]) if task is None else task
+    return Figure(kind, name, plot.title, caption, about, points,
+                  data.commands(points), replace(plot), table="scores")  # fmt: skip
+
+
+def headline(data: ReportData) -> Iterator[Figure]:
+    """Draw the share of the optimum against dimension, one panel for each task that has one.
+
+    Only default methods that know nothing but the visible table take part. The number of rows is
+    the one with most dimensions.
+    """
+    runs = data.runs
+    plain = (runs["privileges"] == "") & (runs["method_variant"] == "")
+    points = share_points(data, scored_runs(runs[plain & (runs["task_variant"] == "")]))
+    families = [
+        max((own for _, own in task.groupby(BY_N, sort=True)), key=lambda own: (
+            own["budget"].iloc[0] == "full", own["d"].nunique(), own["n"].iloc[0],
+            own["method"].nunique()))
+        for _, task in points.groupby("task", sort=True)
+    ]  # fmt: skip
+    families = [own for own in families if any(map(_competes, own["method"]))]
+    families = [own for own in families if len(set(own["d"])) > 1] or families
+    if not families:
+        return
+    shown = pd.concat(families[:6], ignore_index=True)
+    shown = shown.assign(panel=shown["task"], x=shown["d"])
+    sizes = shown.groupby([*BY_N, "series"])["d"].transform("nunique")
+    lines = shown[2 * sizes >= shown.groupby(BY_N)["d"].transform("nunique")]
+    leading = rank_series(lines, BY_SIZE, MOST_SERIES + 1)
+    left_out = shown["series"].nunique() - len(leading)
+    shown = shown[shown["series"].isin(leading)]
+    firsts = shown.drop_duplicates("series").set_index("series")
+    styles = {key: data.style(firsts.loc[key]) for key in leading if key in firsts.index}
+    panels = {str(own["task"].iloc[0]): name_runs(own.iloc[0], "n") for own in families[:6]}
+    several = shown["d"].groupby(shown["task"]).nunique().max() > 1
+    title = f"Share of the optimum{' against dimension' if several else ''}, by task"
+    plot = LinePlot(
+        title,
+        Axis("dimension $d$", "sizes"),
+        replace(_SHARE_AXIS, limits=(-0.5, 1.1)),
+        styles,
+        panels,
+        free_x=True,
+    )
+    text = (
+        f"Share of the exact optimum that {_OWN_CHOICE} are worth. {_SHARE_TEXT} Shares below "
+        "\u221250\u00a0% are drawn there. Only methods that know nothing but the visible table."
+    )
+    if left_out:
+        text += f" {left_out} methods are left out: drawn are the best, the usual and references."
+    yield line_figure(data, "headline", shown, plot, text, name="headline", task="")
+
+
+def _competes(method: str) -> bool:
+    return not is_best_visible(method) and role_of(method) != REFERENCE
+
+
+def share_points(data: ReportData, runs: pd.DataFrame) -> pd.DataFrame:
+    """Average the shares of the optimum of each size and series, with the landmarks."""
+    points = average(runs.assign(share=share_of_optimum(runs)), [*BY_SIZE, *SERIES], "share")
+    landmarks = data.best_visible[[*BY_SIZE, "best_visible_share"]]
+    landmarks = landmarks.rename(columns={"best_visible_share": "best_visible"})
+    points = points.merge(landmarks, on=BY_SIZE, how="left").assign(optimum=1.0)
+    return mark_lacking(data, _drop_twin(points))
+
+
+def _drop_twin(points: pd.DataFrame) -> pd.DataFrame:
+    """Leave out the landmark where a method that returns the best visible design is drawn."""
+    return points.drop(columns="best_visible") if has_best_visible(points["method"]) else points
+
+
+def share_by_dimension(data: ReportData) -> Iterator[Figure]:
+    """Draw the share of the optimum against dimension, by own choice and by an oracle's."""
+    chosen = {"final": scores.FINAL_MODEL, "best": scores.BEST_ORACLE}
+    titles = {"final": "last step, own ranking", "best": "best step, oracle ranks"}
+    for family in _climbing(data):
+        if family["d"].nunique() < 2 or not (family["optimum"] > 0).any():
+            continue
+        drawn, hidden = drop_variants(family)
+        parts = [
+            share_points(data, drawn.assign(final_model=drawn[score.name])).assign(panel=panel)
+            for panel, score in chosen.items()
+        ]
+        points = pd.concat(parts, ignore_index=True)
+        points = points.assign(x=points["d"])
+        styles = lead_styles(data, points[points["panel"] == "final"])
+        name = f"Share of the optimum against dimension: {name_runs(family.iloc[0], 'n')}"
+        plot = LinePlot(name, Axis("dimension $d$", "sizes"), _SHARE_AXIS, styles, titles)
+        text = (
+            f"Left: {_OWN_CHOICE}. Right: an oracle chooses both the iteration and the designs, "
+            f"which no method could. {_SHARE_TEXT}"
+        )
+        yield line_figure(data, "share", points, plot, text, hidden=hidden,
+                          name=row_stem("share", family.iloc[0], "n"))  # fmt: skip
+
+
+def share_by_rows(data: ReportData) -> Iterator[Figure]:
+    """Draw the share of the optimum against rows per squared dimension, a panel per method."""
+    for _, study in scored_runs(data.runs).groupby(BY_TASK, sort=True):
+        points = share_points(data, study[study["optimum"] > 0])
+        rows = points.groupby(["series", "d"])["n"].transform("nunique")
+        several = rows.groupby(points["d"]).transform("max") > 1
+        points = points[several & (rows.groupby(points["series"]).transform("max") > 1)]
+        points, hidden = drop_variants(points[points["method"].map(_competes).astype(bool)])
+        if points.empty or points["n"].nunique() < 3:
+            continue
+        counts = points.groupby("series").size()
+        ranked = rank_series(points, BY_SIZE, len(counts))
+        panels = sorted(ranked, key=lambda key: -counts[key])[:9]
+        points = points[points["series"].isin(panels)]
+        first = points.iloc[0]
+        labels = points.drop_duplicates("series").set_index("series")
+        titles = {key: data.style(labels.loc[key]).label for key in sorted(panels)}
+        sizes = sorted({int(d) for d in points["d"]})
+        points = points.assign(panel=points["series"], x=points["n"] / points["d"] ** 2,
+                               series=points["d"].map(lambda d: f"d = {d}"))  # fmt: skip
+        title = f"Share of the optimum against rows per squared dimension: {name_runs(first)}"
+        plot = LinePlot(title, Axis("$n / d^2$", "log"), _SHARE_AXIS, _shade_sizes(sizes), titles,
+                        own_landmarks=True)  # fmt: skip
+        text = (
+            f"Share of the optimum of {_OWN_CHOICE}, against the number of visible rows n divided "
+            "by the squared dimension: where the lines of different d agree, the rows that a "
+            f"method needs grow as d\u00b2. {_SHARE_TEXT}"
+        )
+        yield line_figure(data, "rows", points, plot, text, name=row_stem("rows", first),
+                          per="method, d and n", hidden=hidden)  # fmt: skip
+
+
+def _shade_sizes(sizes: list[int]) -> dict[str, Style]:
+    """Give every dimension a look, the larger the darker."""
+    shades = mpl.colormaps["viridis_r"](
+        np.linspace(0.18 if len(sizes) > 1 else 1.0, 1.0, len(sizes))
+    )
+    return {
+        f"d = {d}": Style(f"d = {d}", to_hex(shade), MARKERS[i % len(MARKERS)],
+                          DASHES[i % len(DASHES)], ())
+        for i, (d, shade) in enumerate(zip(sizes, shades, strict=True))
+    }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Size:
+    """What regret is drawn against."""
+
+    column: str
+    words: str
+    symbol: str
+    fixed: str  # the column that stays the same in one figure
+    by: list[str]
+
+
+_DIMENSION = _Size("d", "dimension", "$d$", "n", BY_N)
+_ROWS = _Size("n", "visible rows", "$n$", "d", BY_D)
+
+
+def regret(data: ReportData) -> Iterator[Figure]:
+    """Draw mean regret against dimension, and against visible rows."""
+    known = data.scores[data.scores.groupby(BY_SIZE)["regret_mean"].transform("count") > 0]
+    for size in (_DIMENSION, _ROWS):
+        for _, family in known.groupby(size.by, sort=True):
+            sizes = family.groupby(SERIES)[size.column].nunique().max()
+            if sizes > (1 if size is _DIMENSION else 2):
+                yield _regret_figure(data, family, size)
+
+
+def _regret_figure(data: ReportData, family: pd.DataFrame, size: _Size) -> Figure:
+    drawn, hidden = drop_variants(family)
+    first = drawn.iloc[0]
+    renamed = {f"regret_{part}": part for part in ("mean", "low", "high")}
+    points = drawn[[*BY_SIZE, *SERIES, "seeds", *renamed]].rename(columns=renamed)
+    landmarks = data.best_visible[[*BY_SIZE, "best_visible_regret"]]
+    points = points.merge(landmarks, on=BY_SIZE, how="left").assign(
+        panel="", x=lambda p: p[size.column]
+    )
+    points = _drop_twin(points.rename(columns={"best_visible_regret": "best_visible"}))
+    points = mark_lacking(data, points)
+    styles = lead_styles(data, points, lower_is_better=True)
+    unit = {"raw": "raw units", "sd": "sd of the visible values"}.get(str(first["regret_unit"]), "")
+    title = f"Regret against {size.words}: {name_runs(first, size.fixed)}"
+    plot = LinePlot(title, Axis(f"{size.words} {size.symbol}", "sizes"), Axis(f"regret [{unit}]"),
+                    styles, {"": ""})  # fmt: skip
+    text = (
+        "Mean regret: how far the proposed design falls short of the optimum. Lower is better, and "
+        "0 is the optimum."
+    )
+    return line_figure(
+        data,
+        "regret",
+        points,
+        plot,
+        text,
+        name=row_stem("regret", first, size.fixed),
+        hidden=hidden,
+    )
+
+
+def _climbing(data: ReportData) -> Iterator[pd.DataFrame]:
+    """Yield the scored runs of each task, variant, n and budget where any method takes steps."""
+    steps = data.curves.groupby(BY_N)["iteration"].max()
+    climbing = steps[steps > 0].reset_index()[BY_N]
+    for _, family in scored_runs(data.runs).merge(climbing, on=BY_N).groupby(BY_N, sort=True):
+        yield family
+
+
+@dataclass(frozen=True)
+class _Curve:
+    """One score along the iterations, and how to read it."""
+
+    score: str
+    kind: str
+    title: str
+    axis: Axis
+    text: str
+
+
+_CURVES = (
+    _Curve(scores.VALUE_MODEL.name, "value", "Value against iteration", Axis(_VALUE),
+           "True value of the designs that the method itself ranks highest (128 unless the budget "
+           "says otherwise). An invalid design counts as the worst visible value."),
+    _Curve(scores.SURVIVORS.name, "survivors", "Value of the best valid designs against iteration",
+           Axis(_VALUE),
+           "The paper's reading, an oracle's choice: the valid designs of largest true value (128 "
+           "unless the budget says otherwise). A line ends, at a bar across it, with the last "
+           "iteration at which every seed has so many valid designs."),
+    _Curve(scores.INVALID.name, "invalid", "Invalid designs against iteration",
+           Axis("invalid designs [%]", "percent", limits=(0.0, 1.0)),
+           "Share of all proposed designs that are outside the domain of the function."),
+)  # fmt: skip
+
+
+def scores_by_iteration(data: ReportData) -> Iterator[Figure]:
+    """Draw value, value of the valid designs and invalid designs along the iterations."""
+    for family in _climbing(data):
+        drawn, hidden = drop_variants(family)
+        keys = [*BY_SIZE, *SERIES, "seed"]
+        curves = data.curves.merge(common_seeds(drawn)[keys], on=keys)
+        for curve in _CURVES:
+            same = curve.kind == "survivors" and np.allclose(
+                curves[curve.score], curves[scores.VALUE_MODEL.name], equal_nan=False
+            )
+            none = curve.kind == "invalid" and not (curves[curve.score] > 0).any()
+            if not (same or none):
+                yield _curve_figure(data, family, curves, curve, hidden)
+
+
+def _curve_figure(
+    data: ReportData, family: pd.DataFrame, curves: pd.DataFrame, curve: _Curve, hidden: int
+) -> Figure:
+    points = _level_lines(mark_lacking(data, average_curves(curves, curve.score)))
+    points = points.assign(panel=points["d"].astype(str))
+    if curve.kind != "invalid":
+        landmarks = data.best_visible.rename(columns={"best_visible_value": "best_visible"})
+        points = points.merge(landmarks[[*BY_SIZE, "best_visible", "optimum"]], on=BY_SIZE)
+    ends = points.dropna(subset="mean").groupby(["panel", "series"]).tail(1)
+    order = points.groupby(["panel", "series", "task", *SERIES], as_index=False)["x"].max()
+    order = order.merge(ends[["panel", "series", "mean"]], on=["panel", "series"], how="left")
+    styles = lead_styles(data, order, within="panel")
+    title = f"{curve.title}: {name_runs(family.iloc[0], 'n')}"
+    panels = {str(d): f"d = {d}" for d in sorted(points["d"].unique())}
+    plot = LinePlot(title, Axis("iteration", "iterations"), curve.axis, styles, panels)
+    text = f"{curve.text} Means over the seeds that the series of a panel have in common."
+    return line_figure(data, curve.kind, points, plot, text, hidden=hidden, long=True,
+                       name=row_stem(curve.kind, family.iloc[0], "n"))  # fmt: skip
+
+
+def _level_lines(points: pd.DataFrame) -> pd.DataFrame:
+    """Let a method that proposes once be a level line to the end of the others."""
+    last = max(float(points["x"].max()), 1.0)
+    once = points[points.groupby([*BY_SIZE, "series"])["x"].transform("max") == 0]
+    return pd.concat([points, once.assign(x=last)], ignore_index=True)
+
+
+def prediction_and_truth(data: ReportData) -> Iterator[Figure]:
+    """Draw what a method predicts of its designs, and what they are worth, along the iterations."""
+    looks = {"predicted": Style("predicted by the method", "#D55E00", "", (3.5, 1.5), ()),
+             "true": Style("true value", INK, "", (), ())}  # fmt: skip
+    columns = {"predicted": scores.PREDICTED.name, "true": scores.VALUE_MODEL.name}
+    for family in _climbing(data):
+        drawn, hidden = drop_variants(family[family["d"] == family["d"].max()])
+        keys = [*BY_SIZE, *SERIES, "seed"]
+        curves = data.curves.merge(drawn[keys], on=keys)
+        curves = curves[curves.groupby(SERIES)[scores.PREDICTED.name].transform("count") > 0]
+        if curves.empty:
+            continue
+        parts = [mark_lacking(data, average_curves(curves, column)).assign(shown=shown)
+                 for shown, column in columns.items()]  # fmt: skip
+        points = pd.concat(parts, ignore_index=True)
+        landmarks = data.best_visible.rename(columns={"best_visible_value": "best_visible"})
+        points = points.merge(landmarks[[*BY_SIZE, "best_visible", "optimum"]], on=BY_SIZE)
+        panels = {key: data.style(own.iloc[0]).label for key, own in points.groupby("series")}
+        points = points.assign(panel=points["series"], series=points["shown"])
+        title = f"Prediction and truth: {name_runs(drawn.iloc[0], 'n', 'd')}"
+        plot = LinePlot(title, Axis("iteration", "iterations"), Axis(_VALUE, "bent"), looks, panels,
+                        columns=min(len(panels), 4))  # fmt: skip
+        text = (
+            "The value that a method predicts for the designs it ranks highest, and their true "
+            "value, an invalid design counted as the worst visible one. A prediction above the "
+            "truth is over-optimism. Where predictions run far away, the vertical axis is "
+            "logarithmic beyond 10 sd."
+        )
+        yield line_figure(data, "optimism", points, plot, text, hidden=hidden, long=True,
+                          name=row_stem("optimism", drawn.iloc[0], "n"))  # fmt: skip
+
+
+def costs(data: ReportData) -> Iterator[Figure]:
+    """Draw the seconds to fit and to propose against dimension."""
+    stages = {"seconds_fit": "to fit", "seconds_propose": "to propose"}
+    for family in _climbing(data):
+        drawn, hidden = drop_variants(family)
+        keys = [*BY_SIZE, *SERIES]
+        parts = [average(drawn, keys, stage).assign(panel=stage) for stage in stages]
+        points = mark_lacking(data, pd.concat(parts, ignore_index=True))
+        points = points.assign(
+            x=points["d"],
+            lacking=False,
+            **{end: points[end].clip(lower=1e-6) for end in ("mean", "low")},
+        )
+        if points.empty:
+            continue
+        title = f"Wall-clock seconds per seed: {name_runs(family.iloc[0], 'n')}"
+        plot = LinePlot(title, Axis("dimension $d$", "sizes"), Axis("seconds", "log"),
+                        lead_styles(data, points), stages, zero=False)  # fmt: skip
+        text = (
+            "Mean wall-clock seconds per seed. Seeds are fitted in batches, of which each counts "
+            "an equal share; of methods that share a trained latent only the first is charged for "
+            "it. Machines differ: compare orders of magnitude."
+        )
+        yield replace(
+            line_figure(
+                data,
+                "costs",
+                points,
+                plot,
+                text,
+                hidden=hidden,
+                name=row_stem("costs", family.iloc[0], "n"),
+            ),
+            table="costs",
+        )
+
+
+def profiles(data: ReportData) -> Iterator[Figure]:
+    """Draw which share of a method's runs reaches how much of the optimum.
+
+    After Agarwal et al., Deep reinforcement learning at the edge of the statistical precipice,
+    2021.
+    """
+    for task, runs in data.runs.groupby("task", sort=True):
+        lineups = [lineup for _, study in runs.groupby(BY_TASK, sort=True)
+                   if (lineup := _main_lineup(study)) is not None]  # fmt: skip
+        if not lineups:
+            continue
+        lowest = min(float(size.min()) for one in lineups for size in shares_by_size(one.runs))
+        thresholds = np.linspace(min(0.0, max(lowest, -1.0)), 1.0, 101)
+        points = pd.concat([_profile(one, thresholds) for one in lineups], ignore_index=True)
+        points = points.assign(series=name_series(points))
+        styles = lead_styles(data, points, within=["panel", "x"])
+        panels = {name_runs(one.runs.iloc[0]): name_runs(one.runs.iloc[0]) for one in lineups}
+        plot = LinePlot(
+            f"Performance profiles: {task}",
+            Axis("share of the optimum reached", "percent"),
+            Axis("runs [%]", "percent"),
+            styles,
+            panels,
+        )
+        text = (
+            "The share of runs whose final value, ranked by the method, reaches at least this "
+            "share of the optimum. Higher is better. All sizes at which these methods meet count."
+        )
+        yield line_figure(
+            data,
+            "profiles",
+            points,
+            plot,
+            text,
+            name=file_stem("profiles", str(task)),
+            per="method",
+            long=True,
+        )
+
+
+def _main_lineup(study: pd.DataFrame) -> Lineup | None:
+    """Return the line-up of a study with the most runs, as far as their optimum is known."""
+    known = study[~(study["optimum"] <= 0) & (study["optimum"].notna() | (study["status"] != "ok"))]
+    found = [one for one in find_lineups(known) if len(one.runs) >= 10 * len(one.methods)]
+    return max(found, key=lambda one: len(one.runs), default=None)
+
+
+def _profile(lineup: Lineup, thresholds: Any) -> pd.DataFrame:
+    first = lineup.runs.iloc[0]
+    parts = []
+    for method in lineup.methods:
+        own = lineup.runs[lineup.runs["method"] == method]
+        strata = shares_by_size(own)
+        few = len(lineup.methods) <= MOST_BANDS  # else no band is drawn
+        low, high = share_band(strata, thresholds) if few else (np.nan, np.nan)
+        named = {name: first[name] for name in BY_TASK}
+        parts.append(pd.DataFrame(named | {
+            "panel": name_runs(first), "method": method, "lacking": False,
+            "method_variant": own["method_variant"].iloc[0], "seeds": sum(map(len, strata)),
+            "x": thresholds, "mean": share_at_least(strata, thresholds), "low": low, "high": high,
+        }))  # fmt: skip
+    return pd.concat(parts)
+
+
+def landmarks(data: ReportData) -> Iterator[Figure]:
+    """Draw the best visible design and the optimum of a task against dimension."""
+    looks = {
+        "optimum": Style("optimum", INK, "D", (), ()),
+        "best visible design": Style("best visible design", "#b8642b", "o", (5, 1.6), ()),
+    }
+    known = data.runs.dropna(subset=["best_visible", "optimum"])
+    for _, family in known.groupby(["task", "task_variant", "n"], sort=True):
+        tables = family.sort_values("budget").drop_duplicates(["d", "seed"])
+        if tables["d"].nunique() < 2:
+            continue
+        keys = ["task", "task_variant", "n", "d"]
+        parts = [
+            average(tables, keys, column).assign(
+                series=column.replace("best_visible", "best visible design")
+            )
+            for column in ("optimum", "best_visible")
+        ]
+        points = pd.concat(parts, ignore_index=True)
+        points = points.assign(panel="", x=points["d"], lacking=False)
+        first = {**tables.iloc[0].to_dict(), "budget": ""}
+        title = f"Best visible design and optimum against dimension: {name_runs(first, 'n')}"
+        plot = LinePlot(title, Axis("dimension $d$", "sizes"), Axis(_VALUE), looks, {"": ""})
+        text = "What there is to gain: the largest visible value and the optimum, means over seeds."
+        yield replace(
+            line_figure(
+                data,
+                "landmarks",
+                points,
+                plot,
+                text,
+                per="d",
+                name=row_stem("landmarks", first, "n"),
+            ),
+            about_task=True,
+        )
+
+
+def score_by_setting(data: ReportData) -> Iterator[Figure]:
+    """Draw the scores against any one setting of a task or a method that varies."""
+    for sweep in data.sweeps:
+        for _, runs in sweep.runs.groupby([*(name for name in BY_SIZE if name != "task_variant"),
+                                           "rest"], sort=True):  # fmt: skip
+            yield _setting_figure(data, replace(sweep, runs=runs))
+
+
+def _setting_figure(data: ReportData, sweep: Sweep) -> Figure:
+    runs = sweep.runs.assign(share=share_of_optimum(sweep.runs))
+    known = runs["share"].notna().all()
+    value = "share" if known else scores.HEADLINE.name
+    measured = {value: "last step, own ranking"}
+    if sweep.owner == "method":
+        runs = runs.assign(best=share_of_optimum(runs, scores.BEST_ORACLE.name) if known
+                           else runs[scores.BEST_ORACLE.name])  # fmt: skip
+        measured["best"] = "best step, oracle ranks"
+    if known and (runs[scores.INVALID_FINAL.name] > 0).any():
+        measured[scores.INVALID_FINAL.name] = "invalid designs"
+    keys = [*BY_SIZE, *SERIES, "rest", "level", "method series"]
+    runs = runs.assign(**{"method series": runs["series"]})
+    points = pd.concat([average(runs, keys, column).assign(panel=column) for column in measured],
+                       ignore_index=True)  # fmt: skip
+    points = mark_lacking(data, points).assign(
+        series=points["method"] + " " + points["method series"],
+        x=points["level"].map({level: i for i, level in enumerate(sweep.levels)}).astype(float),
+    )
+    shown = f"best_visible_{'share' if known else 'value'}"
+    nothing = data.best_visible.set_index(BY_SIZE)[shown]
+    where = pd.MultiIndex.from_frame(points[BY_SIZE])
+    valued = points["panel"] != scores.INVALID_FINAL.name
+    points["best_visible"] = pd.Series(nothing.reindex(where).to_numpy(), points.index).where(
+        valued
+    )
+    points["optimum"] = pd.Series(1.0 if known else np.nan, points.index).where(valued)
+    points = _drop_twin(points)
+    first = points.iloc[0].to_dict()
+    runs_name = name_runs({**first, "task_variant": first["rest"]}, "n", "d")
+    styles = lead_styles(data, points[points["panel"] == value])
+    unit = "share [%]" if known else _VALUE
+    plot = LinePlot(f"Scores against {sweep.setting}: {runs_name}",
+                    Axis(_SETTING_LABELS.get(sweep.setting, sweep.setting), "levels", sweep.levels),
+                    Axis(unit, "percent" if known else "linear"), styles, measured,
+                    connected=sweep.numeric)  # fmt: skip
+    text = (
+        f"Nothing differs but {sweep.setting}. Share of the optimum (or value, where that is not "
+        f"known) of {_OWN_CHOICE}. {_SHARE_TEXT} Levels are evenly spaced."
+    )
+    name = row_stem(sweep.setting, {**first, "task_variant": first["rest"]}, "d", "n")
+    figure = line_figure(
+        data, "setting", points, plot, text, name=name, per=f"method and {sweep.setting}"
+    )
+    return replace(figure, table="settings")
+
+
+_SETTING_LABELS = {
+    "noise": "noise [sd of the values]",
+    "graph.alpha": "level \u03b1 of the edge test (confidence 1 \u2212 \u03b1)",
+}
+
+
+def value_by_path(data: ReportData) -> Iterator[Figure]:
+    """Draw the value of gradient ascent against the length of its path, rate times steps."""
+    climbers = {digest: rate for digest, config in data.configs.items()
+                if (rate := _ascent_rate(config)) is not None}  # fmt: skip
+    runs = scored_runs(data.runs)
+    runs = runs[runs["digest"].isin(climbers)]
+    plain = runs["method_variant"].isin(["", "search=ascent", "search=ascent_codes"])
+    usual = runs["method"].map(lambda method: role_of(method) == USUAL).astype(bool)
+    for _, family in runs[plain & usual & (runs["task_variant"] == "")].groupby(BY_N, sort=True):
+        rates = family["digest"].map(climbers)
+        if rates.nunique() < 2:
+            continue
+        sizes = sorted(family["d"].unique())[-2:]
+        drawn = common_seeds(family[family["d"].isin(sizes)])
+        keys = [*BY_SIZE, *SERIES, "seed"]
+        curves = data.curves.merge(drawn[[*keys, "digest"]], on=[*keys, "digest"])
+        points = mark_lacking(data, average_curves(curves, scores.VALUE_MODEL.name))
+        rate = drawn.assign(rate=drawn["digest"].map(climbers)).groupby(SERIES)["rate"].first()
+        points["x"] *= rate.reindex(pd.MultiIndex.from_frame(points[SERIES])).to_numpy()
+        points = points[points["x"] > 0]
+        marks = data.best_visible.rename(columns={"best_visible_value": "best_visible"})
+        points = points.merge(marks[[*BY_SIZE, "best_visible", "optimum"]], on=BY_SIZE)
+        points = points.assign(panel=points["d"].astype(str))
+        title = f"Value against path length: {name_runs(family.iloc[0], 'n')}"
+        plot = LinePlot(title, Axis("path length (rate \u00d7 steps)", "log"), Axis(_VALUE),
+                        lead_styles(data, points.dropna(subset="mean"), within=["panel", "x"]),
+                        {str(d): f"d = {d}" for d in sizes})  # fmt: skip
+        text = (
+            "True value of the designs that the method itself ranks highest, along its ascent. "
+            "Path length is the rate times the number of steps, before the factor \u221ad that all "
+            "methods share, so that methods with different rates can be compared. The paper's "
+            "methods with a VAE stop at 0.25, the others at 2.5."
+        )
+        yield line_figure(data, "path", points, plot, text, long=True,
+                          name=row_stem("path", family.iloc[0], "n"))  # fmt: skip
+
+
+def _ascent_rate(config: Mapping[str, Any]) -> float | None:
+    """Return the rate of a plain gradient ascent, None for any other search."""
+    method = config.get("method")
+    search = method.get("search") if isinstance(method, Mapping) else None
+    if not isinstance(search, Mapping) or search.get("optimiser") != "gradient":
+        return None
+    rate, target = search.get("rate"), str(search.get("_target_", ""))
+    plain = target.endswith(".Ascent") and search.get("prior") == 0
+    return float(rate) if plain and isinstance(rate, int | float) else None

@@ -1,1 +1,0 @@
-"""Puts every file of a report in its place."""

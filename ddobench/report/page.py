@@ -1,0 +1,224 @@
+"""The page: one self-contained HTML file, everything a user can configure escaped."""
+
+import base64
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from ddobench.report.answers import find_answers
+from ddobench.report.data import Origins, ReportData
+from ddobench.report.figures.figure import FORMATS, Figure
+from ddobench.report.figures.gallery import choose_leading, list_omitted
+from ddobench.report.figures.graphs import choose_portraits
+from ddobench.report.single_runs import DIGITS, first_addresses, gather_single_runs, pack
+from ddobench.report.tables.scores import position_of
+from ddobench.report.tables.select import BY_SIZE, SERIES
+from ddobench.report.tables.styles import explain_signs
+from ddobench.report.tables.table import MINUS, Group, Table, file_stem, format_ranges
+from ddobench.report.verdicts import (
+    NOTE,
+    Judgement,
+    by_source,
+    count_results,
+    format_declared,
+    format_finding,
+    format_reason,
+)
+from ddobench.stats.samples import FEW
+
+MOST_BYTES = 1_000_000  # of the figures in the page: it is to open quickly on a phone
+FIRST_SWEEP = "python -m ddobench -m 'method=glob(*)' task=quadratic d=10,20,40 seed=0-9"
+_OF_TASK = ("controls", "settings", "choices", "pairs", "scores")  # tables in a task's section
+_OVERALL = ("standings", "cross", "cross_levels")  # tables of several tasks
+
+
+@dataclass(frozen=True)
+class Contents:
+    """Everything the page shows."""
+
+    data: ReportData
+    figures: Sequence[Figure]
+    svgs: Mapping[str, str]  # by figure name
+    tables: Mapping[str, Table]
+    origins: Origins
+    remarks: Mapping[str, Sequence[Mapping[str, str]]]
+    source: str
+    command: str
+    judged: Judgement = field(default_factory=Judgement)
+    formats: Sequence[str] = (*FORMATS, "csv")  # of the files of a figure
+
+
+def render_page(contents: Contents) -> str:
+    """Return the HTML of the page."""
+    environment = Environment(
+        loader=PackageLoader("ddobench.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "ranges": format_ranges,
+        "formula": set_formula,
+        "sort_value": format_sort_value,
+        "pack": pack,
+    }
+    data = contents.data
+    script = environment.get_template("script.js").render()
+    leading = choose_leading(contents.figures)
+    aside = [figure for figure in contents.figures if figure not in leading]
+    addresses = first_addresses(data.runs)
+    board = contents.tables["leaderboard"].groups
+    leads = [group for group in board if group.rows[0]["lead"]]
+    return environment.get_template("index.html").render(
+        contents=contents,
+        runs=data.runs,
+        counts=data.runs["status"].value_counts().to_dict(),
+        answers=find_answers(data, contents.judged),
+        leading=[
+            _figure_part(figure, contents, embedded=embedded)
+            for figure, embedded in zip(leading, _fit(leading, contents), strict=True)
+        ],
+        tasks=[_task_part(task, contents, aside) for task in sorted(data.runs["task"].unique())],
+        looks=_looks(data),
+        claims=_claim_parts(contents.judged),
+        claims_note=NOTE,
+        overall=[_figure_part(figure, contents) for figure in aside if not figure.task],
+        overall_tables=[contents.tables[name] for name in _OVERALL],
+        leads=leads,
+        other_boards=[group for group in board if group not in leads],
+        omitted=list_omitted(data),
+        methods=_methods(data),
+        single_runs=gather_single_runs(data),
+        digits=DIGITS,
+        script=Markup(script),  # ours alone: no data is rendered into it
+        script_source=name_script(script),
+        commands=sorted(set(data.runs["command"]) - {""}),
+        signs=explain_signs(data.styles.values()),
+        first_sweep=FIRST_SWEEP,
+        few=FEW,
+        style_of=data.style,
+        position=lambda row: position_of(row["gain_low"], row["gain_high"]),
+        address=lambda row: addresses[tuple(row[name] for name in [*BY_SIZE, *SERIES])],
+    )
+
+
+def _looks(data: ReportData) -> list[tuple[str, str]]:
+    """Return the name and colour of each series."""
+    looks = {(method, variant): style for (_, method, variant), style in data.styles.items()}
+    return [(looks[key].name, looks[key].color) for key in sorted(looks)]
+
+
+def _methods(data: ReportData) -> list[tuple[str, str]]:
+    """Return every method and its name without its variants."""
+    names = {
+        method: style.name.removesuffix(f", {variant}")
+        for (_, method, variant), style in data.styles.items()
+    }
+    return sorted(names.items(), key=lambda item: (item[1].lower(), item[0]))
+
+
+def _task_part(task: str, contents: Contents, aside: Sequence[Figure]) -> dict[str, Any]:
+    """Gather what the page says of one task, with those of its figures that do not lead."""
+    figures = [figure for figure in aside if figure.task == task]
+    portraits = [item for item in contents.data.portraits if item.task == task]
+    tables: list[tuple[Table, list[Group]]] = [
+        (contents.tables[name], contents.tables[name].of_task(task)) for name in _OF_TASK
+    ]
+    return {
+        "name": task,
+        "anchor": f"task-{file_stem(task)}",
+        "remarks": contents.remarks.get(task, ()),
+        "portraits": choose_portraits(portraits),
+        "pictures": [_figure_part(item, contents) for item in figures if item.about_task],
+        "figures": [_figure_part(item, contents) for item in figures if not item.about_task],
+        "tables": [(table, groups) for table, groups in tables if groups],
+    }
+
+
+def _claim_parts(judged: Judgement) -> list[dict[str, Any]]:
+    """Return a part for the claims of each source."""
+    order = ["holds", "fails", "undecided", "not run"]
+    titles = {"paper": "The paper's claims, as declared", "ours": "Claims of ours"}
+    return [
+        {
+            "source": source,
+            "title": titles[source],
+            "summary": f"{len(own)} tests: {count_results([v.result for v in own], order)}.",
+            "claims": [
+                {
+                    "verdict": verdict,
+                    "place": order.index(verdict.result),
+                    "numbers": [
+                        (finding.answer.where if len(verdict.findings) > 1 else "",
+                         format_finding(verdict.claim.question, finding))
+                        for finding in verdict.findings
+                    ],
+                    "reason": format_reason(verdict),
+                    "declared": format_declared(verdict),
+                    "seen": verdict.result != "not run",
+                }
+                for verdict in own
+            ],
+        }
+        for source, own in by_source(judged.verdicts).items()
+    ]  # fmt: skip
+
+
+def _fit(leading: Sequence[Figure], contents: Contents) -> list[bool]:
+    """Say which of the leading figures the page has room for; it shows the files of the others."""
+    sizes = np.cumsum([len(contents.svgs[figure.name]) for figure in leading])
+    return [bool(size <= MOST_BYTES) for size in sizes]
+
+
+def _figure_part(figure: Figure, contents: Contents, *, embedded: bool = False) -> dict[str, Any]:
+    """Gather what the page shows of a figure: the figure itself, or its file."""
+    svg = contents.svgs[figure.name]
+    links = [(end.upper(), f"figures/{figure.name}.{end}") for end in contents.formats]
+    if figure.table:
+        links.append((f"{figure.table}.md", f"tables/{figure.table}.md"))
+    return {
+        "figure": figure,
+        "svg": embed_svg(svg, figure.name, figure.title) if embedded else None,
+        "links": links,
+    }
+
+
+def format_sort_value(value: Any) -> str:
+    """Format the number that a table is sorted by with every digit, a missing one as nothing."""
+    number = float(value)
+    return repr(number) if math.isfinite(number) else ""
+
+
+def set_formula(text: str) -> Markup:
+    """Set a formula of plain text: w_C with an index, R^41 with an exponent, true minus signs."""
+    formula = str(escape(text)).replace("-", MINUS)
+    formula = re.sub(r"_([A-Za-z]|\d+)(?!\w)", r"<sub>\1</sub>", formula)
+    return Markup(re.sub(r"\^([A-Za-z]|\d+)(?!\w)", r"<sup>\1</sup>", formula))
+
+
+def embed_svg(svg: str, name: str, title: str) -> Markup:
+    """Make a stand-alone SVG part of a page: ids of its own, a size that adapts, a spoken title."""
+    body = svg[svg.index("<svg") :]
+    body = re.sub(r"<metadata>.*?</metadata>", "", body, count=1, flags=re.DOTALL)
+    own = f"f{crc32(name.encode()):x}-"  # short: every letter of every text of a figure has it
+    body = re.sub(r'\bid="', f'id="{own}', body)
+    body = re.sub(r'href="#', f'href="#{own}', body)
+    body = re.sub(r"url\(#", f"url(#{own}", body)
+    tag, rest = body.split(">", 1)
+    tag = re.sub(r'\s(?:width|height)="[^"]*"', "", tag)
+    spoken = Markup('{} role="img" aria-label="{}">').format(Markup(tag), title)
+    return spoken + Markup(rest)
+
+
+def name_script(script: str) -> str:
+    """Name a script as a content security policy does, so that a browser runs no other."""
+    return f"sha256-{base64.b64encode(sha256(script.encode()).digest()).decode()}"

@@ -1,0 +1,323 @@
+"""The data behind the section of single runs: every run, small enough to travel in the page."""
+
+import base64
+import gzip
+import json
+import logging
+import re
+import shlex
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+import pandas as pd
+import yaml
+from numpy.typing import ArrayLike
+
+from ddobench.report.data import ReportData
+from ddobench.report.tables.select import BY_SIZE, SERIES
+from ddobench.report.tables.table import format_ranges, name_runs
+from ddobench.scores import LANDMARKS, drawn_curves, page_scores
+from ddobench.variants import split_variant
+
+log = logging.getLogger(__name__)
+
+MOST_RUNS = 20_000
+MOST_BYTES = 500_000  # of the packed runs: a page is to open quickly on a phone
+MOST_EDGES = 1_000_000  # of all graphs together; those beyond have their numbers only
+DIGITS = 4  # significant, of every number in the page
+_GROUP = [*BY_SIZE, *SERIES, "digest"]
+_DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+_NO_NAME = re.compile(r"(?i)true|false|null|[-+.\de]+")
+
+
+@dataclass(frozen=True)
+class SingleRuns:
+    """The runs that one can look at in the page, packed, and those there was no room for."""
+
+    packed: str
+    shown: int
+    left_out: list[str]  # one line for each configuration
+
+
+def gather_single_runs(
+    data: ReportData, most: int = MOST_RUNS, room: int = MOST_BYTES
+) -> SingleRuns:
+    """Pack the runs for the page, the first seeds of every configuration if they are too many."""
+    runs = data.runs
+    place = runs.groupby("digest").cumcount().to_numpy()
+    kept = np.sort(np.argsort(place, kind="stable")[:most])
+    packed = pack(collect_runs(data, runs.iloc[kept].reset_index(drop=True)))
+    if len(packed) > room and len(kept) > 1:
+        fewer = int(0.95 * len(kept) * room / len(packed))  # somewhat less than would fit
+        return gather_single_runs(data, max(1, fewer), room)
+    lost = runs.drop(index=runs.index[kept])
+    return SingleRuns(
+        packed=packed,
+        shown=len(kept),
+        left_out=[
+            f"{name_runs(rows.iloc[0], 'n', 'd')}, {data.style(rows.iloc[0]).label}: "
+            f"seeds {format_ranges(rows['seed'])}"
+            for _, rows in lost.groupby(_GROUP, sort=True)
+        ],
+    )
+
+
+def address_of(row: Mapping[Hashable, Any]) -> str:
+    """Return the address of a run in the page, without the hash sign."""
+    return f"run={quote(str(row['digest']), safe='')}/{row['seed']}"
+
+
+def first_addresses(runs: pd.DataFrame) -> dict[tuple[Any, ...], str]:
+    """Return the address of the first run of each series of each cell, a finished one if any."""
+    ordered = runs.sort_values("status", key=lambda status: status != "ok", kind="stable")
+    first = ordered.drop_duplicates([*BY_SIZE, *SERIES])
+    places = first[[*BY_SIZE, *SERIES]].itertuples(index=False, name=None)
+    return dict(zip(places, map(address_of, first.to_dict("records")), strict=True))
+
+
+def pack(content: Mapping[str, Any] | str) -> str:
+    """Pack data as text that any page can hold; the same data always gives the same text."""
+    text = json.dumps(content, separators=(",", ":"), allow_nan=False)
+    return base64.b64encode(gzip.compress(text.encode(), 5, mtime=0)).decode()
+
+
+def collect_runs(data: ReportData, runs: pd.DataFrame) -> dict[str, Any]:
+    """Lay out runs column by column, everything that several of them share only once."""
+    groups = runs.groupby(_GROUP, sort=True)
+    heads = [rows.iloc[0] for _, rows in groups]
+    graphs, graph_of = collect_graphs(data, runs)
+    judged, judged_of = collect_judgements(data, runs)
+    origins = _share(_column(runs, "path").map(data.provenance).map(json.dumps, "ignore"))
+    origins["texts"] = [_format(json.loads(text)) for text in origins["texts"]]
+    told = [score for score in page_scores() if score.name in runs]
+    drawn = drawn_curves()
+    return {
+        "scores": [[score.name, score.page, score.unit.name, score.meaning] for score in told],
+        "lines": [[c.name, c.line, c.predicted] for c in drawn if not c.unit.fraction],
+        "shares": [[c.name, c.line] for c in drawn if c.unit.fraction],
+        "marks": [[mark.name, mark.label] for mark in LANDMARKS],
+        "groups": [_group(head, data) for head in heads],
+        "runs": {
+            "group": groups.ngroup().tolist(),
+            "seed": runs["seed"].tolist(),
+            "finished": runs["finished"].tolist(),
+            "graph": graph_of,
+            "judged": judged_of,
+            "status": _share(runs["status"]),
+            "reason": _share(runs["reason"]),
+            "sweep": _share(runs["command"]),
+            "origin": origins,
+            "scores": {score.name: round_numbers(runs[score.name]) for score in told},
+        },
+        "graphs": graphs,
+        "judged": judged,
+        "curves": _curves(data.curves, runs),
+    }
+
+
+def collect_judgements(
+    data: ReportData, runs: pd.DataFrame
+) -> tuple[list[list[dict[str, Any]]], list[int | None]]:
+    """Return what was judged before a choice, and for every run which of it is its own, if any."""
+    lists: list[list[dict[str, Any]]] = []
+    places: dict[tuple[Any, ...], int] = {}
+    for key, own in data.judgements.groupby(["digest", "seed"], sort=False):
+        places[key] = len(lists)
+        numbers = {name: round_numbers(own[name]) for name in ("rank", "error")}
+        lists.append([
+            {"candidate": candidate, "rank": rank, "error": error, "reason": reason,
+             "chosen": bool(chosen)}
+            for candidate, rank, error, reason, chosen in zip(
+                own["candidate"], numbers["rank"], numbers["error"], own["reason"], own["chosen"],
+                strict=True)
+        ])  # fmt: skip
+    keys = zip(runs["digest"], runs["seed"], strict=True)
+    return lists, [places.get(key) for key in keys]
+
+
+def _group(head: "pd.Series[Any]", data: ReportData) -> dict[str, Any]:
+    """Gather what the runs of one configuration share."""
+    style = data.style(head)
+    key = (head["task"], head["task_variant"], head["d"], head["n"])
+    portrait = next((p for p in data.portraits if (p.task, p.task_variant, p.d, p.n) == key), None)
+    truth = portrait.edges if portrait else None
+    config = data.configs.get(head["digest"]) or {}
+    return {
+        "task": name_runs(head),
+        "method": style.label,
+        "color": style.color,
+        "d": int(head["d"]),
+        "n": int(head["n"]),
+        "digest": head["digest"],
+        "unit": head["regret_unit"],
+        "command": run_command(head, config.get("budget")),
+        "config": _format(config),
+        "truth": None if truth is None else encode_edges(truth, int(head["d"])),
+        "truth_seed": portrait.seed if portrait else None,
+    }
+
+
+def _curves(curves: pd.DataFrame, runs: pd.DataFrame) -> dict[str, Any]:
+    """Lay the curves of all runs end to end, in the order of the runs."""
+    keys = runs[["digest", "seed"]].assign(run=np.arange(len(runs)))
+    points = keys.merge(curves, on=["digest", "seed"]).sort_values(["run", "iteration"])
+    lengths = np.bincount(points["run"].to_numpy(int), minlength=len(runs))
+    return {
+        "length": lengths.tolist(),
+        "iteration": points["iteration"].astype(int).tolist(),
+        **{c.name: round_numbers(points[c.name]) for c in drawn_curves() if c.name in points},
+    }
+
+
+def round_numbers(numbers: "pd.Series[Any]") -> list[float | None]:
+    """Round to the digits of the page; what is not a finite number becomes None."""
+    values = pd.to_numeric(numbers, errors="coerce").to_numpy(float)
+    finite = np.isfinite(values)
+    sizes = np.abs(np.where(finite & (values != 0), values, 1))
+    decimals = DIGITS - 1 - np.floor(np.log10(sizes))
+    scale = 10.0 ** np.abs(decimals)  # whole, so that no rounding error adds digits
+    safe = np.where(finite, values, 0)
+    fine = np.round(safe * scale) / scale
+    coarse = np.round(safe / scale) * scale
+    rounded = np.where(decimals >= 0, fine, coarse)
+    return [x if ok else None for x, ok in zip(rounded.tolist(), finite.tolist(), strict=True)]
+
+
+def _share(column: "pd.Series[Any]") -> dict[str, Any]:
+    """Spell a column as its different texts and, for each run, which of them it has."""
+    codes, texts = pd.factorize(column.to_numpy(object))
+    return {"texts": [str(text) for text in texts], "of": codes.tolist()}
+
+
+def _format(config: Mapping[str, Any] | None) -> str:
+    if not config:
+        return ""
+    return str(yaml.dump(config, Dumper=_DUMPER, sort_keys=False, allow_unicode=True, width=1000))
+
+
+def _column(runs: pd.DataFrame, name: str) -> "pd.Series[Any]":
+    return runs[name] if name in runs else pd.Series(None, index=runs.index, dtype=object)
+
+
+def collect_graphs(
+    data: ReportData, runs: pd.DataFrame, most: int = MOST_EDGES
+) -> tuple[list[dict[str, Any]], list[int | None]]:
+    """Return the different graphs, and for every run which of them it found, if any.
+
+    It costs a look at the file of every run whose method has a part for the graph. Where the
+    first run of a configuration tells of no edges, no other run of it does.
+    """
+    graphs: dict[str, int] = {}
+    graph_of: list[int | None] = [None] * len(runs)
+    graphless: set[str] = set()
+    room = most
+    for i, path, digest, d in _candidates(runs):
+        if digest in graphless:
+            continue
+        told = data.diagnostics(path)  # nothing of a file that is gone or torn
+        if told and "edges" not in told:
+            graphless.add(digest)
+        if "edges" not in told:
+            continue
+        graph = _graph(told, d)
+        if graph is None:
+            log.warning("%s has a graph that is not readable and is left out", path)
+            continue
+        if len(graph["edges"]) > room:
+            graph["edges"] = None
+        key = json.dumps(graph, sort_keys=True)
+        if key not in graphs:
+            graphs[key] = len(graphs)
+            room -= len(graph["edges"] or ())
+        graph_of[i] = graphs[key]
+    return [json.loads(key) for key in graphs], graph_of
+
+
+def encode_edges(edges: ArrayLike, nodes: int) -> list[int]:
+    """Number the edges row by row, sorted, each as the step from the one before."""
+    pairs = np.asarray(edges, dtype=int).reshape(-1, 2)
+    codes = np.unique(pairs.min(axis=1) * nodes + pairs.max(axis=1))
+    steps: list[int] = np.diff(codes, prepend=0).tolist()
+    return steps
+
+
+def _candidates(runs: pd.DataFrame) -> Iterator[tuple[int, str, str, int]]:
+    """Yield the place, path, digest and d of every finished run whose method has a graph."""
+    if "graph" not in runs or "path" not in runs:
+        return
+    has_stage = runs["graph"].notna() & (runs["graph"] != "") & (runs["status"] == "ok")
+    places = np.flatnonzero(has_stage.to_numpy(bool)).tolist()
+    chosen = runs.iloc[places]
+    yield from zip(places, chosen["path"], chosen["digest"], chosen["d"].tolist(), strict=True)
+
+
+def _graph(told: Mapping[str, Any], d: int) -> dict[str, Any] | None:
+    """Spell the graph of a run, None where it is none."""
+    try:
+        edges = np.array(told["edges"], dtype=int).reshape(-1, 2)
+    except (TypeError, ValueError):
+        return None
+    nodes = max(int(told.get("latent_dimensions") or d), int(edges.max(initial=0)) + 1)
+    sizes = told.get("clique_sizes")
+    recovery = told.get("graph_recovery")
+    return {
+        "nodes": nodes,
+        "count": len(edges),
+        "edges": encode_edges(edges, nodes),
+        "cliques": told.get("cliques"),
+        "sizes": sizes if isinstance(sizes, Mapping) else None,
+        "recovery": recovery if isinstance(recovery, Mapping) else None,
+    }
+
+
+def run_command(row: "pd.Series[Any]", budget: Mapping[str, Any] | None = None) -> str:
+    """Return the command that repeats a run in a fresh folder, all but its seed.
+
+    The variants of a row say where its task and method depart from their files, but nothing says
+    where its budget does; so the resolved `budget` is compared with its file here.
+    """
+    words = [f"{name}={row[name]}" for name in ("task", "method", "d", "n")]
+    if row["budget"]:
+        words.append(f"budget={row['budget']}")
+        written = _written_budget(str(row["budget"]))
+        departures = {name: x for name, x in (budget or {}).items() if written.get(name) != x}
+        words += [f"budget.{name}={value}" for name, value in departures.items()]
+    words += [f"task.{name}={value}" for name, value in _departures(row["task_variant"]).items()]
+    for name, value in _departures(row["method_variant"]).items():
+        if name == "training":
+            words.append(f"{name}={value}")
+        elif not isinstance(row.get(name.split(".")[0]), str):
+            words.append(f"method.{name}={value}")
+        elif "." in name or not _NO_NAME.fullmatch(value):
+            words.append(f"{name}={value}")  # of a group of its own, such as latent or graph
+        else:
+            words.append(f"{name}='{value}'")  # or Hydra takes it for a truth value
+    words.append("results_dir=results/again")
+    return " ".join(["python -m ddobench", *map(_quote, words)])
+
+
+@cache
+def _written_budget(name: str) -> dict[str, Any]:
+    """Return what the file of a budget says, nothing for a budget of another package."""
+    path = resources.files("ddobench.conf").joinpath("budget", f"{name}.yaml")
+    if not re.fullmatch(r"\w+", name) or not path.is_file():
+        return {}
+    return dict(yaml.safe_load(path.read_text(encoding="utf-8")))
+
+
+def _departures(variant: str) -> dict[str, str]:
+    """Return the overrides of a variant, without the digest that sets look-alikes apart."""
+    settings = split_variant(variant)
+    settings.pop("digest", None)
+    return {name: "null" if value == "None" else value for name, value in settings.items()}
+
+
+def _quote(word: str) -> str:
+    """Quote a word for the shell, in double quotes where those read better."""
+    plain = re.fullmatch(r"[\w.='-]+", word) and "'" in word
+    return f'"{word}"' if plain else shlex.quote(word)

@@ -1,0 +1,280 @@
+r"""The one type of table, its four writers, and how numbers are written in it.
+
+A table has a frame with all digits, which is its CSV, and groups of rows for people: one heading
+each in Markdown, one part of the page each, one booktabs tabular each (to \input, without a float).
+"""
+
+import math
+import re
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from ddobench.report.tables.select import LOST
+from ddobench.scores import find_score
+from ddobench.stats.samples import FEW
+
+MINUS = "\u2212"
+DASH = "\u2013"
+INTERVAL_RULE = f"Student's t below {FEW} seeds, the BCa bootstrap from {FEW} on"
+DIGITS = 10  # in a CSV of a report; further ones of a mean depend on the CPU
+Row = Mapping[Any, Any]
+
+_EXACT = 1e-9  # what is smaller in absolute value is printed as 0
+_LONGEST_STEM = 80  # letters of a file name
+_MANY = 40  # entries of a list before it is cut short
+_FORMULA = ("=", "+", "-", "@", "\t", "\n")  # how a cell begins that a spreadsheet computes
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+    "\u00a0": "~",
+    MINUS: "$-$",
+    DASH: "--",
+    "†": r"$\dagger$",
+    "‡": r"$\ddagger$",
+    "§": r"\S{}",
+    "¶": r"\P{}",
+    "✓": r"$\surd$",  # a tick would need a further package
+    "✗": r"$\times$",
+    "…": r"\dots{}",
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column for people: its heading, and what it shows of a row."""
+
+    heading: str
+    text: Callable[[Any], str]
+    value: Callable[[Any], Any] | None = None  # the number to sort by; None: the text
+    over: str = ""  # a heading over this column and its neighbours with the same
+    words: bool = False  # to the left
+    minor: bool = False  # a phone does without it
+    width: float | None = None  # of the line in LaTeX, where the text is wrapped
+
+    @property
+    def full_heading(self) -> str:
+        """The heading where there is no second line for the one over it."""
+        return f"{self.over}, {self.heading}" if self.over else self.heading
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rows that stand together under a heading."""
+
+    title: str
+    stem: str  # of its LaTeX file; "": it has none
+    rows: Sequence[Any]
+    columns: Sequence[Column]
+    note: str = ""
+    task: str = ""  # the task it is about; "": several
+
+    def texts(self) -> list[list[str]]:
+        """Return what people read, line by line."""
+        return [[column.text(row) for column in self.columns] for row in self.rows]
+
+    def cells(self) -> list[list[tuple[Column, str, Any]]]:
+        """Return each cell with its column, its text and the number to sort it by, if any."""
+        return [
+            [(c, c.text(row), c.value(row) if c.value else None) for c in self.columns]
+            for row in self.rows
+        ]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of a report."""
+
+    name: str  # of its files
+    title: str
+    note: str
+    frame: pd.DataFrame  # every digit
+    groups: Sequence[Group] = field(default=())
+
+    def of_task(self, task: str) -> list[Group]:
+        """Return the groups about one task."""
+        return [group for group in self.groups if group.task == task]
+
+    def files(self) -> dict[str, str]:
+        """Return the text of every file of this table by its name."""
+        papers = {f"{group.stem}.tex": to_latex(group) for group in self.groups if group.stem}
+        files = {f"{self.name}.csv": to_csv(self.frame, DIGITS)}
+        return {**files, f"{self.name}.md": to_markdown(self), **papers}
+
+
+def to_csv(table: pd.DataFrame, digits: int | None = None) -> str:
+    """Write a frame, all digits unless told how many, with no text that a spreadsheet computes."""
+    words = table.select_dtypes(exclude="number")
+    safe = table.assign(**{str(name): words[name].map(escape_formula) for name in words})
+    float_format = None if digits is None else f"%.{digits}g"
+    return str(
+        safe.rename(columns=escape_formula).to_csv(
+            index=False, lineterminator="\n", float_format=float_format
+        )
+    )
+
+
+def to_markdown(table: Table) -> str:
+    """Write a table with one heading per group."""
+    parts = [f"# {table.title}\n", *([f"{escape_markdown(table.note)}\n"] if table.note else [])]
+    for group in table.groups:
+        parts += [f"## {escape_markdown(group.title)}\n"] if group.title else []
+        parts += [f"{escape_markdown(group.note)}\n"] if group.note else []
+        parts.append(markdown_group(group))
+    return "\n".join(parts)
+
+
+def markdown_group(group: Group) -> str:
+    """Write the rows of a group."""
+    words = [column.words for column in group.columns]
+    return markdown_table([column.full_heading for column in group.columns], group.texts(), words)
+
+
+def markdown_table(
+    header: Sequence[str], rows: Iterable[Sequence[str]], words: Sequence[bool]
+) -> str:
+    """Write rows, columns of words to the left and those of numbers to the right."""
+    rule = [":---" if left else "---:" for left in words]
+    lines = [header, rule, *([escape_markdown(cell) for cell in row] for row in rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def to_latex(group: Group) -> str:
+    """Write the rows of a group as a tabular of booktabs."""
+    kinds = [
+        f"p{{{c.width:g}\\linewidth}}" if c.width else "l" if c.words else "r"
+        for c in group.columns
+    ]
+    headings = [escape_latex(column.full_heading) for column in group.columns]
+    frame = pd.DataFrame([[escape_latex(text) for text in line] for line in group.texts()])
+    frame = frame.reindex(columns=range(len(headings)))
+    styler = frame.style.hide(axis="index").format_index(lambda i: headings[i], axis="columns")
+    text = styler.to_latex(hrules=True, column_format="".join(kinds))
+    return f"% needs \\usepackage{{booktabs}}\n{text}"
+
+
+def escape_formula(cell: Any) -> Any:
+    """Put an apostrophe before a text that a spreadsheet takes for a formula; numbers are none.
+
+    Lines end in one way, which is quoted: Python before 3.13 leaves a lone carriage return bare,
+    and what follows would be a cell of its own.
+    """
+    if not isinstance(cell, str):
+        return cell
+    text = cell.replace("\r\n", "\n").replace("\r", "\n")
+    return f"'{text}" if text.startswith(_FORMULA) and not _is_numeric(text) else text
+
+
+def _is_numeric(text: str) -> bool:
+    """Tell whether a text is a number or a row of them, such as -1.5 or -1.5 2.0."""
+    try:
+        return bool([float(word) for word in text.split()])
+    except ValueError:
+        return False
+
+
+def escape_markdown(text: str) -> str:
+    """Keep a text from being read as a column, a line or markup."""
+    for sign, code in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("|", "\\|")):
+        text = text.replace(sign, code)
+    return " ".join(text.split())
+
+
+def escape_latex(text: str) -> str:
+    """Keep a text from being read as a command, a column or the option of a line break."""
+    line = " ".join(text.replace("\u00a0", "\0").split()).replace("\0", "\u00a0")
+    escaped = "".join(_LATEX.get(sign, sign) for sign in line)
+    return f"{{}}{escaped}" if escaped.startswith(("[", "*")) else escaped
+
+
+def name_runs(row: Row, *sizes: str) -> str:
+    """Name the runs that share a row's task, variant and budget, and these of its sizes."""
+    budget = "" if row["budget"] in ("", "full") else f"budget {row['budget']}"
+    shared = [f"{size} = {row[size]}" for size in sizes]
+    return ", ".join(filter(None, [f"{row['task']}", str(row["task_variant"]), *shared, budget]))
+
+
+def describe_counts(row: Row) -> str:
+    """Say how many seeds were averaged, and what happened to the others."""
+    lost = [f"{count} {name}" for name in LOST if (count := row[name])]
+    return ", ".join([str(row["seeds"]), *lost])
+
+
+def format_number(value: float) -> str:
+    """Format with two decimals; an exact zero stays "0" and a small number visible."""
+    if not math.isfinite(value):
+        return DASH
+    if abs(value) < _EXACT:
+        return "0"
+    text = f"{value:.2f}" if abs(value) >= 0.005 else f"{value:.1g}"
+    return text.replace("-", MINUS)
+
+
+def format_digits(value: float, digits: int) -> str:
+    """Format with so many decimals."""
+    return f"{value + 0.0:.{digits}f}".replace("-", MINUS) if math.isfinite(value) else DASH
+
+
+def format_estimate(mean: float, low: float, high: float) -> str:
+    """Format a mean with its interval, alone where there is none."""
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return format_number(mean)
+    return f"{format_number(mean)} [{format_number(low)}, {format_number(high)}]"
+
+
+def format_percent(fraction: float) -> str:
+    """Format a fraction as a percentage; a small one is never rounded to 0."""
+    if not math.isfinite(fraction):
+        return DASH
+    return "< 1 %" if 0 < fraction < 0.005 else f"{100 * fraction:.0f} %"
+
+
+def format_p(p: float) -> str:
+    """Format a p value with two digits, never as 0."""
+    if not math.isfinite(p):
+        return DASH
+    if p < 0.001:
+        return "< .001"
+    return f"{p:.2f}".lstrip("0") if p >= 0.01 else f"{p:.3f}".lstrip("0")
+
+
+def format_change(row: Mapping[Hashable, Any]) -> str:
+    """Format the difference of a score with its interval; that of shares in percentage points."""
+    unit = find_score(row["score"]).unit
+    mean, low, high = (
+        format_digits(unit.scale * row[name], unit.digits)
+        for name in ("difference", "difference_low", "difference_high")
+    )
+    return mean if DASH in (mean, low) else f"{mean} [{low}, {high}]"
+
+
+def format_ranges(numbers: Iterable[int]) -> str:
+    """Format whole numbers as ranges joined by a dash."""
+    ordered = sorted(set(numbers))
+    starts = [i for i, number in enumerate(ordered) if i == 0 or ordered[i - 1] != number - 1]
+    ends = [*(start - 1 for start in starts[1:]), len(ordered) - 1]
+    parts = [
+        str(ordered[a]) if a == b else f"{ordered[a]}{DASH}{ordered[b]}"
+        for a, b in zip(starts, ends, strict=bool(ordered))
+    ]
+    return ", ".join(parts[:_MANY]) + (", …" if len(parts) > _MANY else "")
+
+
+def file_stem(*words: str) -> str:
+    """Join words to one portable file name without its ending."""
+    text = "-".join(word for word in words if word).lower()
+    return re.sub(r"[^a-z0-9.]+", "-", text).strip("-.")[:_LONGEST_STEM].rstrip("-.") or "unnamed"
+
+
+def row_stem(kind: str, row: Row, *sizes: str, method: str = "") -> str:
+    """Name a file by what it shows of the runs that share a row's task, budget and sizes."""
+    budget = "" if row["budget"] == "full" else str(row["budget"])
+    sized = "-".join(f"{size}{row[size]}" for size in sizes)
+    return file_stem(kind, str(row["task"]), str(row["task_variant"]), method, sized, budget)

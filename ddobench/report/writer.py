@@ -1,0 +1,213 @@
+"""Writes a report: reads the store, computes, and puts every file in its place.
+
+`manifest.json` lists the files that were written, so that the next report removes those that it no
+longer writes: only files in a folder of the report that still have the content that was written.
+"""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib import resources
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import yaml
+
+from ddobench.errors import UsageError
+from ddobench.report.claims import read_claims
+from ddobench.report.data import FILTERS, ReportData, find_origins
+from ddobench.report.figures.figure import FORMATS, Figure
+from ddobench.report.figures.gallery import make_figures
+from ddobench.report.page import FIRST_SWEEP, Contents, render_page
+from ddobench.report.readme import NAME as README
+from ddobench.report.readme import write_readme
+from ddobench.report.render import render_all
+from ddobench.report.sections import make_tables
+from ddobench.report.tables.styles import MethodRemarks
+from ddobench.report.tables.table import DIGITS, to_csv
+from ddobench.report.verdicts import judge_all
+from ddobench.store.atomic import write_whole
+
+MANIFEST = "manifest.json"
+FOLDERS = ("figures", "tables")
+NUMBERS = "csv"  # the file with the numbers in a figure
+Remarks = Mapping[str, Sequence[Mapping[str, str]]]  # by task: texts, some with a command
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a report consists of."""
+
+    page: Path
+    files: tuple[Path, ...]  # the page included
+    message: str  # one or two lines for the terminal
+
+
+def write_report(
+    results_dir: str | Path,
+    report_dir: str | Path,
+    filters: Mapping[str, Any] | None = None,
+    remarks: Remarks | None = None,
+    method_remarks: MethodRemarks | None = None,
+    claims: str | Path | None = None,
+    formats: str | Sequence[str] | None = None,
+) -> Written:
+    """Write tables, figures and the page of the stored runs that pass the filters.
+
+    Filters name a column of the runs (task, method, d, n, seed, budget) and give one value or
+    several. The remarks on tasks and on methods, and the file of claims, default to those of the
+    package, the formats of figures to all.
+    """
+    endings = _check_formats(formats)
+    source, target = Path(results_dir), Path(report_dir)
+    if not source.is_dir():
+        raise UsageError(
+            f"results_dir must be a folder of stored runs, got {source} which does not exist; "
+            f"make one with: {FIRST_SWEEP}"
+        )
+    unknown = sorted(set(filters or {}) - set(FILTERS))
+    if unknown:
+        raise UsageError(f"a filter must be one of {', '.join(FILTERS)}, got {unknown[0]!r}")
+    claimed = read_claims(claims)  # first: what is wrong in the file is known at once
+    packaged = _packaged_report()
+    noted = packaged["method_remarks"] if method_remarks is None else method_remarks
+    data = ReportData.read(source, filters, noted)
+    judged = judge_all(data.runs, claimed)
+    tables = make_tables(data, judged)
+    figures = list(make_figures(data))
+    rendered = render_all(figures, [end for end in FORMATS if end in endings])
+    command = _report_command(source, target, filters or {}, claims, endings)
+    page = render_page(
+        Contents(
+            data=data,
+            figures=figures,
+            svgs={figure.name: rendered[figure.name, "svg"].decode() for figure in figures},
+            tables=tables,
+            origins=find_origins(data),
+            remarks=packaged["remarks"] if remarks is None else remarks,
+            source=_from_here(source),
+            command=command,
+            judged=judged,
+            formats=endings,
+        )
+    )
+    texts = {
+        **{
+            target / "figures" / f"{figure.name}.csv": to_csv(figure.data, DIGITS)
+            for figure in figures
+            if NUMBERS in endings
+        },
+        **{
+            target / "tables" / name: text
+            for table in tables.values()
+            for name, text in table.files().items()
+        },
+        target / README: write_readme(data, figures, tables, judged, command),
+        target / "index.html": page,  # last: it links to the others
+    }
+    contents = {
+        **{target / "figures" / f"{name}.{end}": content
+           for (name, end), content in rendered.items()},
+        **{path: text.encode("utf-8") for path, text in texts.items()},
+    }  # fmt: skip
+    for path, content in contents.items():
+        write_whole(path, content)
+    files = (*contents, clear_stale(target, contents))
+    message = f"{_from_here(target / 'index.html')}: {_summary(data, figures)}"
+    if data.left_out:
+        message += f"\n{_name_left_out(data.left_out)}"
+    return Written(target / "index.html", files, message)
+
+
+def _summary(data: ReportData, figures: Sequence[Figure]) -> str:
+    total = data.total
+    if not total:
+        return f"nothing is stored yet; fill the store with\n  {FIRST_SWEEP}"
+    runs = len(data.runs)
+    if not runs:
+        return f"none of the {total} stored runs passes the filters"
+    some = f"{runs} runs" if runs == total else f"{runs} of {total} runs"
+    return f"{some}, {len(figures)} figure{'' if len(figures) == 1 else 's'}"
+
+
+def _name_left_out(left_out: Mapping[str, str]) -> str:
+    some = "1 file" if len(left_out) == 1 else f"{len(left_out)} files"
+    return f"{some} could not be used and {'is' if len(left_out) == 1 else 'are'} named in the page"
+
+
+def _check_formats(formats: str | Sequence[str] | None) -> list[str]:
+    """Return the endings of the files of a figure, in one order."""
+    known = [*FORMATS, NUMBERS]
+    if formats is None:
+        return known
+    given = formats.split(",") if isinstance(formats, str) else list(map(str, formats))
+    unknown = [ending for ending in given if ending not in known]
+    if unknown:
+        raise UsageError(f"formats must be among {', '.join(known)}, got {unknown[0]!r}")
+    if FORMATS[0] not in given:
+        raise UsageError(
+            f"formats must have {FORMATS[0]}, which the page shows, got {', '.join(given)}"
+        )
+    return [ending for ending in known if ending in given]
+
+
+def _report_command(
+    source: Path,
+    target: Path,
+    filters: Mapping[str, Any],
+    claims: str | Path | None,
+    endings: Sequence[str],
+) -> str:
+    """Return the command that writes this report again."""
+    words = [f"results_dir={_from_here(source)}", f"report_dir={_from_here(target)}"]
+    for name, wanted in filters.items():
+        if wanted is not None:
+            values = wanted if isinstance(wanted, list | tuple) else [wanted]
+            words.append(f"{name}={','.join(map(str, values))}")
+    if claims is not None:
+        words.append(f"claims={_from_here(Path(claims))}")
+    if list(endings) != _check_formats(None):
+        words.append(f"formats=[{','.join(endings)}]")
+    return " ".join(["python -m ddobench.report", *words])
+
+
+def _from_here(path: Path) -> str:
+    return os.path.relpath(path)
+
+
+def _packaged_report() -> dict[str, Any]:
+    """Return what the package says about reports."""
+    text = resources.files("ddobench.conf").joinpath("report.yaml").read_text(encoding="utf-8")
+    return dict(yaml.safe_load(text))
+
+
+def clear_stale(report: Path, files: Mapping[Path, bytes]) -> Path:
+    """Remove what an earlier report wrote and this one did not, and list the files of this one."""
+    written = {
+        path.relative_to(report).as_posix(): sha256(content).hexdigest()
+        for path, content in files.items()
+        if path.parent.name in FOLDERS and path.parent.parent == report
+    }
+    for name, digest in _read_manifest(report / MANIFEST).items():
+        if name not in written and _is_ours(name):
+            stale = report / name
+            if stale.is_file() and sha256(stale.read_bytes()).hexdigest() == digest:
+                stale.unlink()
+    return write_whole(report / MANIFEST, json.dumps(written, indent=1, sort_keys=True) + "\n")
+
+
+def _read_manifest(path: Path) -> dict[str, str]:
+    """Return the list of an earlier report, empty where there is none that can be read."""
+    try:
+        listed = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return listed if isinstance(listed, dict) else {}
+
+
+def _is_ours(name: str) -> bool:
+    """Tell whether a listed name is a plain file of one of our folders and leads nowhere else."""
+    parts = PurePosixPath(name).parts
+    return len(parts) == 2 and parts[0] in FOLDERS and parts[1] not in ("", ".", "..")
