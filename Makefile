@@ -3,8 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 DEMO := results/demo
-PUBLISHED := regret signs peak known_graph chains chains_small controls confidence supplement mixture later_code_map \
-	forms noise rows discovery binding landscapes cross rules vae_spread
+PUBLISHED := regret signs peak known_graph chains chains_small chains_large training controls confidence supplement mixture later_code_map \
+	forms noise rows discovery binding landscapes cross rules
 
 .PHONY: help setup demo test numerics quick coverage lint smoke figures paper bench clean
 
@@ -72,7 +72,7 @@ REPORT ?= results/paper
 
 figures: setup ## every published table and figure again, from the published records: nothing is run
 	$(BIN)/python -m ddobench.report results_dir=$(RECORDS) report_dir=$(REPORT) 'formats=[svg]'
-	$(BIN)/python -m tests.test_readme
+	$(BIN)/python -m ddobench.report.readme_tables
 
 paper: setup ## the published sweeps (resumable), their records and figures; says first what they cost
 	@echo "what the published runs cost, by the command that made them:"

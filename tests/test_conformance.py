@@ -15,7 +15,7 @@ from ddobench.check.promises import Promise
 from ddobench.check.subject import Subject
 from ddobench.check.tasks import SEEDS, TASK_PROMISES
 from ddobench.contracts import Dataset, Space
-from ddobench.report.data.diagnostics import keep_usable
+from ddobench.report.diagnostics import keep_usable
 from ddobench.runner.build import build_task
 from ddobench.runner.execute import run_seeds
 from tests.support import rounding

@@ -1,5 +1,8 @@
 """Promises of the declared scores: one declaration is all that a new one takes."""
 
+import base64
+import gzip
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,8 +14,9 @@ import pytest
 from ddobench import scores
 from ddobench.compare.__main__ import main as compare
 from ddobench.judging import Ending, LastDesigns
-from ddobench.report.claims.claims import parse_claims
-from ddobench.report.output.writer import write_report
+from ddobench.report.claims import parse_claims
+from ddobench.report.tables.scores import describe_leaderboard
+from ddobench.report.writer import write_report
 from ddobench.runner.execute import execute
 from ddobench.scores import (
     SHARE,
@@ -27,9 +31,9 @@ from ddobench.scores import (
     Tabled,
 )
 from ddobench.store.runs import Store, load, load_curves
-from tests.report.test_page_single_runs import unpack
 from tests.support.fakes import Climb, specify_fake
 from tests.support.pages import open_page
+from tests.support.synthetic_runs import evidence_of, run_row
 
 ROOT = Path(__file__).parent.parent
 EVERY = (*scores.LANDMARKS, *scores.SCORES, *scores.COSTS)
@@ -86,12 +90,12 @@ def test_a_new_score_arrives_everywhere_by_its_declaration_alone(
     assert "promising_mean" in (tables / "scores.csv").read_text().splitlines()[0].split(",")
     assert "| above the mean |" in (tables / "scores.md").read_text()
     assert GOOD_FINAL.name in (tables / "controls.csv").read_text()
-    assert "| above the mean | difference |" in (tables / "controls.md").read_text()
+    assert "| above the mean, difference |" in (tables / "controls.md").read_text()
     page = (report / "index.html").read_text()
     assert "Above the mean" in open_page(report / "index.html").text
     packed = re.search(r'id="run-data"[^>]*>([^<]+)<', page)
     assert packed is not None
-    data = unpack(packed[1].strip())
+    data = json.loads(gzip.decompress(base64.b64decode(packed[1])))
     label, unit, meaning = next(told[1:] for told in data["scores"] if told[0] == GOOD_FINAL.name)
     assert (label, unit, meaning) == (GOOD_FINAL.page, "share", GOOD_FINAL.meaning)
     assert sorted(data["runs"]["scores"][GOOD_FINAL.name]) == pytest.approx(
@@ -104,7 +108,21 @@ def test_a_new_score_arrives_everywhere_by_its_declaration_alone(
     assert f"Differences in {GOOD_FINAL.name}" in capsys.readouterr().out
     test = {"kind": "level", "task": "sum", "n": 9, "d": 2, "of": "climb", "above": 0.5}
     claim = {"id": "good", "text": "Most are good.", "test": test | {"score": GOOD_FINAL.name}}
-    assert parse_claims({"claims": [claim]})[0].question.score == GOOD_FINAL.name
+    assert parse_claims({"claims": [claim]}).claims[0].question.score == GOOD_FINAL.name
+
+
+@pytest.mark.usefixtures("declared")
+def test_a_new_column_of_the_leaderboard_is_in_all_of_its_files() -> None:
+    data = evidence_of([run_row(m, promising_final=0.25) for m in ("fgm", "naive")])
+    table = describe_leaderboard(data.board, data.scores)
+    files = table.files()
+    (heading,) = GOOD_FINAL.board
+    for group in table.groups:
+        assert heading in [column.heading for column in group.columns]
+        assert f"& {heading} &" in files[f"{group.stem}.tex"]
+    assert f"| {heading} |" in files["leaderboard.md"]
+    assert "| 25.00 |" in files["leaderboard.md"]
+    assert "promising_mean" in files["leaderboard.csv"].splitlines()[0].split(",")
 
 
 @pytest.mark.parametrize("declared", [scores.CURVES, EVERY], ids=["curves", "scores"])

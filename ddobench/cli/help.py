@@ -54,7 +54,7 @@ OPTIONS = {
     "-m": "sweep: every key may have several values; what is stored already is skipped",
     "--cfg job": "print the configuration instead of running it",
     "--config-dir DIR": "add your own method/NAME.yaml or task/NAME.yaml, Python files beside",
-    "-sc install=bash": 'tab completion: eval "$(python -m ddobench -sc install=bash)"',
+    "-sc install=bash": 'tab completion of the script: eval "$(ddobench -sc install=bash)"',
     "--hydra-help": "everything else",
 }
 

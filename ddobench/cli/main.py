@@ -22,7 +22,6 @@ from ddobench.cli.argv import (
     option_value,
     split,
 )
-from ddobench.cli.completion import completion_of_the_module
 from ddobench.cli.overrides import check_completion, check_overrides
 from ddobench.errors import UsageError
 
@@ -131,9 +130,8 @@ def _start(job: Callable[[Any], Any], config_name: str, wants_traceback: bool) -
     overrides, _ = split(typed)
     if any(word in COMPLETION for word in typed):
         check_completion(overrides)
-        if _as_module() and (script := completion_of_the_module(overrides[0])):
-            print(script, end="")
-            return
+        if _as_module():
+            raise UsageError("-sc is for the script; write ddobench -sc install=SHELL")
         if "COMP_LINE" in os.environ:
             os.environ["COMP_LINE"] = normalise_line(os.environ["COMP_LINE"])
     else:

@@ -64,28 +64,13 @@ def _no_key(match: re.Match[str], config_name: str) -> str:
     if key in keys:
         return f"{key} takes one name, or several with -m, as in {key}=a,b; --help lists them"
     group, dot, _ = key.partition(".")
-    if renamed := _new_spelling(key):
-        return f"there is no key {key!r} any more; write {renamed}"
+    if key.startswith(f"{registry.TRAINING}@"):
+        return "this surrogate is not trained by minibatches; leave out training="
     if dot:
         known = [f"{group}.{name}" for name in registry.parameters(group)]
         known += [f"{group}.training.{name}" for name in registry.parameters("training")]
         return f"there is no key {key!r}{_suggest(key, known)}; --cfg job lists those there are"
     return f"there is no key {key!r}{_suggest(key, keys)}; the keys are {', '.join(keys)}"
-
-
-def _new_spelling(key: str) -> str | None:
-    """Return what replaced a parameter of a method that belongs to one of its parts now."""
-    for old, new in _MOVED.items():
-        rest = key.removeprefix(f"{old}.")
-        if key == old or (rest != key and _exists(rest)):
-            return new + key.removeprefix(old)
-    return None
-
-
-def _exists(rest: str) -> bool:
-    """Tell whether what was typed below a moved key is a parameter of some part at all."""
-    groups = ("surrogate", "search", "training")
-    return "." not in rest and any(rest in registry.parameters(group) for group in groups)
 
 
 def _no_file(match: re.Match[str], _: str) -> str:
@@ -129,23 +114,6 @@ def _suggest(word: str, known: Sequence[str]) -> str:
 
 _COMPOSERS = [Path(str(package.__file__)).parent for package in (hydra, omegaconf)]
 _LIKENESS = 0.65  # fmg is like fgm (0.67), mine is not like linear (0.6)
-
-# Where the parameters of a method went when methods became line-ups of parts.
-_MOVED = {
-    "method.ascent": "search",
-    "method.training": "surrogate.training",
-    **{
-        f"method.{name}": f"surrogate.{name}"
-        for name in (
-            "width", "depth", "ensemble", "aggregate", "kappa", "alpha", "alpha_rate", "limit",
-            "negative_steps", "negative_rate",
-        )
-    },
-    **{
-        f"method.{name}": f"search.{name}"
-        for name in ("steps", "rate", "root_d", "temperature", "normalise", "record_every")
-    },
-}  # fmt: skip
 
 _PATTERNS = (
     (

@@ -157,9 +157,7 @@ def to_markdown(
     parts = ["# Comparison\n", *(f"{escape_markdown(line)}\n" for line in said)]
     if len(table):
         parts.append(f"## Differences in {score}\n")
-        parts.append(
-            markdown_table(HEADER, format_rows(table), [HEADER.index(name) for name in WORDS])
-        )
+        parts.append(markdown_table(HEADER, format_rows(table), [name in WORDS for name in HEADER]))
     for title, lines in sections.items():
         if lines:
             parts.append(f"## {title}\n")

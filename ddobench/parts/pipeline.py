@@ -7,7 +7,7 @@
     search     how do we climb it?
 
 Each part is a configuration group of its own, so that any of them can be exchanged on the command
-line: `method=ga latent=vae` is vae_ga, and gives its numbers.
+line: `method=ga latent=vae search=ascent_codes` is vae_ga, and gives its numbers.
 
 Categorical designs are relaxed to real codes before any part sees them (`relaxation`), and whatever
 is proposed is of whole categories again. What is predicted of a proposal is the model's value of

@@ -2,11 +2,14 @@
 
 import logging
 import os
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from functools import partial
 from multiprocessing import get_context
+from types import ModuleType
 
 from ddobench.progress import track
 from ddobench.report.figures.figure import FORMATS, Figure
@@ -44,11 +47,23 @@ def _render_in_workers(
     try:
         spawn = get_context("spawn")
         with ProcessPoolExecutor(min(count, _MOST_WORKERS), mp_context=spawn) as pool:
-            found = pool.map(draw, items, chunksize=2)
+            with _without_script():
+                found = pool.map(draw, items, chunksize=2)
             return list(track(found, "drawing figures", total=len(items)))
     except BrokenProcessPool:
         log.warning("a process that draws figures was lost; drawing all of them in one")
         return [draw(figure) for figure in track(items, "drawing figures")]
+
+
+@contextmanager
+def _without_script() -> Iterator[None]:
+    """Keep processes that are started meanwhile from running the script of this one again."""
+    script = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = script
 
 
 def _count_cores() -> int:

@@ -255,7 +255,7 @@ def _format_result(verdict: Verdict) -> str:
     return "; ".join(filter(None, [format_numbers(verdict), format_reason(verdict)]))
 
 
-DECLARED = "declared: last step, own ranking"
+DECLARED = "declared"
 
 
 @dataclass(frozen=True)
@@ -357,7 +357,7 @@ def describe_readings(judged: Judgement) -> Table:
     shown = list(dict.fromkeys(name for outcome in outcomes for name in outcome.readings))
     columns = [
         Column("claim", lambda o: o.verdict.claim.text, words=True, width=0.3),
-        *(Column(name, lambda o, at=name: o.readings.get(at, DASH), words=True) for name in shown),
+        *(_reading_column(name) for name in shown),
         Column("together", lambda o: o.robustness, words=True),
     ]
     frame = pd.DataFrame(
@@ -369,6 +369,10 @@ def describe_readings(judged: Judgement) -> Table:
     return Table(
         "readings", "The paper's claims in every reading", judged.readings_note, frame, groups
     )
+
+
+def _reading_column(name: str) -> Column:
+    return Column(name, lambda outcome: outcome.readings.get(name, DASH), words=True)
 
 
 def count_results(results: Iterable[str], order: Sequence[str]) -> str:

@@ -89,12 +89,6 @@ def execute(spec: Specification, seeds: Sequence[int], store: Store) -> Outcome:
     missing = store.missing(place, seeds)
     if not missing:
         return Outcome()
-    if not place.folder.exists() and (retired := store.retired(place)):  # said once
-        log.warning(
-            "%d stored runs of %s on %s were named by an earlier version; reports still show them, "
-            "but these settings run again",
-            retired, spec.method, spec.task,
-        )  # fmt: skip
     store.check_room(place)
     task, method = spec.build()
     size = _count_at_once(spec, method, len(missing))

@@ -22,9 +22,7 @@ from ddobench.store import checksums
 from ddobench.store.records import Record
 from ddobench.store.soundness import check_columns, check_curves, check_metadata, parse_json
 
-SCHEMA = 3  # 2: without checksums; 1: digests named classes by where their code lived
-DECLARED_NAMES = 2  # the first schema whose digests name classes as they are named today
-_CHECKSUMS = 3  # the first schema with checksums
+SCHEMA = 3
 _KEY = b"ddobench"
 ITERATION = "iteration"  # the column that numbers the rows
 ARRAYS = ("values", "predictions", "designs")
@@ -59,7 +57,7 @@ class RecordFile:
     footer: bytes
     parquet: pq.FileMetaData
     meta: dict[str, Any]
-    sums: checksums.Checksums | None  # None: of an earlier schema, damage cannot be noticed
+    sums: checksums.Checksums
 
     def check(self) -> None:
         """Raise unless every part is as it was written."""
@@ -126,12 +124,10 @@ class RecordFile:
         )
 
     def _check_head(self) -> None:
-        if self.sums is not None:
-            checksums.check_head(self.source, self.sums)
+        checksums.check_head(self.source, self.sums)
 
     def _check_body(self) -> None:
-        if self.sums is not None:
-            checksums.check_body(self.source, self.sums, self.footer)
+        checksums.check_body(self.source, self.sums, self.footer)
 
     def _read(self, columns: list[str] | None) -> pa.Table:
         self.source.seek(0)
@@ -151,7 +147,7 @@ def open_record(path: Path) -> Iterator[RecordFile]:
             raise ValueError("no ddobench metadata in it")
         meta: dict[str, Any] = parse_json(found[_KEY])
         check_metadata(meta, SCHEMA)
-        if sums is None and meta["schema"] >= _CHECKSUMS:
+        if sums is None:
             raise ValueError("damaged: its checksums are missing")
         yield RecordFile(source, footer, parquet, meta, sums)
 

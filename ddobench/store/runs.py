@@ -9,7 +9,6 @@ A failed run leaves `seed-N.error.json` instead, and counts as missing; so does 
 """
 
 import contextlib
-import glob
 import json
 import logging
 import os
@@ -35,7 +34,6 @@ from ddobench.store.listing import (
 )
 from ddobench.store.pack_file import open_pack
 from ddobench.store.record_file import (
-    DECLARED_NAMES,
     DETAILS,
     ITERATION,
     open_record,
@@ -50,7 +48,6 @@ from ddobench.store.stored_run import (
     RESULT,
     are_whole,
     attempt,
-    count_retired,
     examine,
     examine_packed,
     file_name,
@@ -119,7 +116,6 @@ class Store:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
-        self._said = False  # that some files have no checksums
 
     def place(self, task: str, method: str, d: int, n: int, digest: str) -> Place:
         """Return the place of a specification."""
@@ -174,25 +170,6 @@ class Store:
                 remove_leftovers(folder, [path.name for path in folder.iterdir()])
         check_room(place.folder)
 
-    def retired(self, place: Place) -> int:
-        """Count the runs of the same task, method and size that an earlier schema has named.
-
-        Reports and comparisons read them; a sweep cannot tell whether they are what it wants.
-        """
-        prefix = place.folder.name.removesuffix(place.digest)
-        count = 0
-        for folder in self.folder.glob(f"{glob.escape(prefix)}*"):
-            files = sorted(folder.glob(f"seed-*{RESULT}")) if folder != place.folder else []
-            if (
-                files
-                and (meta := guarded(files[0], read_metadata))
-                and (meta["schema"] < DECLARED_NAMES)
-            ):
-                count += len(files)
-            packs = folder.glob(f"*{PACK}") if folder != place.folder else ()
-            count += sum(guarded(path, count_retired) or 0 for path in packs)
-        return count
-
     def write(self, place: Place, record: Record) -> Path:
         """Store a finished run, whole or not at all; a file of a newer version stays as it is."""
         path = place.file(record.row["seed"])
@@ -235,12 +212,6 @@ class Store:
         condition = guarded(path, examine)
         if condition == "whole":
             verified.add(entry.name, found)
-        elif condition == "unchecked" and not self._said:
-            self._said = True
-            log.warning(
-                "%s and perhaps others have no checksums, which earlier versions did not write; "
-                "they count as stored, but damage in them may go unnoticed", path,
-            )  # fmt: skip
         return condition is not None
 
     def _find_packed(self, seeds: Sequence[int], verified: Verified, path: Path) -> set[int]:

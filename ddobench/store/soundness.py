@@ -111,6 +111,8 @@ def check_metadata(meta: Any, newest: int) -> None:
     schema = meta.get("schema")
     if not isinstance(schema, int):
         raise ValueError(f"its schema must be a whole number, got {_quote(schema)}")
+    if schema < newest:
+        raise ValueError(f"written by an older ddobench (schema {schema} < {newest})")
     if schema > newest:
         raise NewerSchemaError(f"written by a newer ddobench (schema {schema} > {newest})")
     for name in ("row", "config", "provenance", "shape"):

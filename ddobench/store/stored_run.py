@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from ddobench.store.pack_file import SEEDS, Pack, Words, open_pack
-from ddobench.store.record_file import DECLARED_NAMES, RecordFile, open_record
+from ddobench.store.record_file import RecordFile, open_record
 from ddobench.store.records import Portrait
 from ddobench.store.soundness import (
     NewerSchemaError,
@@ -140,12 +140,12 @@ def sample_packed(path: Path, seed: int) -> tuple[dict[str, Any], float] | None:
         return meta, os.fstat(pack.handle).st_size / len(pack.seeds)
 
 
-def examine(path: Path) -> Literal["whole", "unchecked", "newer"]:
+def examine(path: Path) -> Literal["whole", "newer"]:
     """Read all of a file and say what it is, or raise if it is no sound run."""
     try:
         with open_run(path) as file:
             file.check()
-            return "unchecked" if file.sums is None else "whole"
+            return "whole"
     except NewerSchemaError as error:
         return _say_newer(path, error)
 
@@ -191,12 +191,6 @@ def is_newer(path: Path) -> bool:
 def list_packed(path: Path) -> list[int]:
     with open_pack(path) as pack:
         return pack.seeds
-
-
-def count_retired(path: Path) -> int:
-    with open_pack(path) as pack:
-        schemas = [pack.contents.entry(seed).layout["schema"] for seed in pack.seeds]
-    return sum(schema < DECLARED_NAMES for schema in schemas)
 
 
 def read_failure(path: Path) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from hydra import compose, initialize_config_module
 from ddobench import registry
 from ddobench.cli import hydra_hooks
 from ddobench.cli import main as cli
-from ddobench.report.claims.claims import read_claims
+from ddobench.report.claims import read_claims
 from ddobench.runner.spec import Specification, specify
 
 ROOT = Path(__file__).parents[2]
@@ -87,7 +87,7 @@ def test_known_graph_takes_few_designs_and_another_budget_takes_its_own() -> Non
 
 def test_claims_on_the_known_graph_are_tested_on_the_runs_of_that_experiment() -> None:
     budget = specification_of("experiment=known_graph").budget
-    about = [claim for claim in read_claims() if "experiment=known_graph" in claim.command]
+    about = [claim for claim in read_claims().claims if "experiment=known_graph" in claim.command]
     assert len(about) == 3
     assert {claim.question.budget for claim in about} == {budget}
 
@@ -166,7 +166,7 @@ def test_the_later_codes_map_has_ten_more_observed_dimensions(plan: Plan) -> Non
 
 def test_the_controls_run_fresh_seeds_of_whatever_their_claims_compare(plan: Plan) -> None:
     lines = plan("controls")
-    controls = [claim for claim in read_claims() if "experiment=controls" in claim.command]
+    controls = [claim for claim in read_claims().claims if "experiment=controls" in claim.command]
     assert len(controls) > 10
     for claim in controls:
         asked = claim.question

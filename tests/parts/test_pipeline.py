@@ -126,7 +126,7 @@ def test_fgm_with_a_complete_graph_is_vae_ga_up_to_rounding() -> None:
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        (("method=ga", "latent=vae"), ("method=vae_ga",)),
+        (("method=ga", "latent=vae", "search=ascent_codes"), ("method=vae_ga",)),
         (("method=vae_ga", "latent=identity"), ("method=ga",)),
         (("method=ga", "search=rwr"), ("method=rwr",)),
         (("method=rwr", "surrogate=conservative", "search=ascent"), ("method=coms",)),

@@ -1,4 +1,4 @@
-"""Promises of what is told of methods that choose among candidates."""
+"""Promises of the table of what methods that choose among candidates chose."""
 
 from pathlib import Path
 from typing import Any
@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ddobench.report.data.report_data import ReportData
-from ddobench.report.page.single_runs import collect_judgements
-from ddobench.report.tables.choices import choice_cells, choice_markdown
+from ddobench.report.data import ReportData
+from ddobench.report.single_runs import collect_judgements
+from ddobench.report.tables.choices import describe_choices
 from tests.support.synthetic_runs import climb, evidence_of
 from tests.support.synthetic_stores import Details, stored_with
 
@@ -45,8 +45,8 @@ def test_the_table_counts_choices_and_averages_what_they_were_made_by(tmp_path: 
     assert table["error"].tolist() == pytest.approx([0.5, 0.6])
     assert set(table["seeds"]) == {3}
     assert set(table["method"]) == {"picker"}
-    lines = [[text for text, _ in line] for line in choice_cells(table)]
-    assert lines[0][:5] == ["a", "2 of 3", "0.50", "0.50", "3"]
+    (group,) = describe_choices(table).groups
+    assert group.texts()[0][:5] == ["a", "2 of 3", "0.50", "0.50", "3"]
 
 
 def test_a_candidate_that_was_not_judged_says_why_and_is_not_averaged(tmp_path: Path) -> None:
@@ -61,7 +61,8 @@ def test_what_is_chosen_because_nothing_was_trusted_has_a_row_of_its_own(tmp_pat
     assert table["candidate"].tolist() == ["a", "naive"]
     assert table["chosen"].tolist() == [1, 1]
     assert table["judged"].tolist() == [2, 0]
-    assert "| naive | 1 of 2 |" in choice_markdown(table)
+    (group,) = describe_choices(table).groups
+    assert group.texts()[1][:2] == ["naive", "1 of 2"]
 
 
 def test_each_run_of_the_page_has_what_its_own_choice_was_made_by(tmp_path: Path) -> None:
@@ -79,7 +80,7 @@ def test_each_run_of_the_page_has_what_its_own_choice_was_made_by(tmp_path: Path
     assert [one["chosen"] for one in second] == [False, True]
 
 
-def test_variants_and_cells_are_told_apart(tmp_path: Path) -> None:
+def test_variants_have_choices_of_their_own(tmp_path: Path) -> None:
     runs = [
         (climb("picker", seed=seed, method_variant=variant), judge(chosen, a=0.5, b=0.4))
         for variant, chosen in (("", "a"), ("percentile=80", "b"))
@@ -92,10 +93,11 @@ def test_variants_and_cells_are_told_apart(tmp_path: Path) -> None:
 @pytest.mark.parametrize("odd", ["words", [1, 2], {"a": 1}, None, [], [{}]])
 def test_odd_candidates_of_a_stranger_do_not_end_a_report(tmp_path: Path, odd: Any) -> None:
     table = choosing(tmp_path, {"candidates": odd, "chosen": "a"}).choices
-    assert len(choice_cells(table)) == len(table)
+    shown = describe_choices(table).groups
+    assert sum(len(group.texts()) for group in shown) == len(table)
 
 
 def test_runs_that_were_never_stored_and_empty_stores_have_no_choices() -> None:
-    stored = evidence_of([climb("picker")])
-    assert stored.choices.empty
-    assert choice_markdown(stored.choices).startswith("# What was chosen, and why")
+    for stored in (evidence_of([climb("picker")]), evidence_of([])):
+        assert stored.choices.empty
+        assert describe_choices(stored.choices).groups == []

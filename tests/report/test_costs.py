@@ -1,75 +1,22 @@
-"""Promises of the figure and the table of costs."""
+"""Promises of what runs cost, which of them failed, and how to repeat one."""
 
-from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from ddobench.report.data.report_data import ReportData
-from ddobench.report.figures.costs import seconds_by_method
-from ddobench.report.tables.costs import cpu_markdown, cpu_table
-from ddobench.report.tables.formats import DASH
-from tests.support.drawn import only, overflow
-from tests.support.synthetic_runs import climb, curve_of, data_with, evidence_of, run_row
-
-
-def timed(dimensions: tuple[int, ...] = (11, 21)) -> ReportData:
-    """Return runs whose fits take longer with each seed and tenfold with each method."""
-    rows = [
-        climb(method, d, seed, seconds_fit=10.0**place * (1 + seed), seconds_propose=0.1,
-              path=f"{method}-{d}-{seed}")
-        for place, method in enumerate(("fgm", "ga", "a-method-with-a-name-of-great-length" * 2))
-        for d in dimensions
-        for seed in range(3)
-    ]  # fmt: skip
-    return data_with(rows, [curve_of(row) for row in rows])
-
-
-def test_medians_and_ranges_are_drawn_for_every_method_and_dimension() -> None:
-    figure = only(seconds_by_method, timed())
-    own = figure.data[(figure.data["method"] == "ga") & (figure.data["d"] == 21)]
-    ranges = own[["fit_least", "fit_median", "fit_most", "propose_median"]]
-    assert ranges.to_numpy().tolist() == [pytest.approx([10, 20, 30, 0.1])]
-    fit, propose = figure.drawing.axes
-    marks = {float(np.asarray(line.get_xdata())[0]) for line in fit.get_lines()}
-    assert marks == {2.0, 20.0, 200.0}
-    assert fit.get_xscale() == "log"
-    assert "seconds" in fit.get_xlabel()
-    assert "seconds" in propose.get_xlabel()
-    assert [text.get_text() for text in fit.get_yticklabels()] == ["$d$ = 11", "$d$ = 21"] * 3
-    heads = [text.get_text() for text in fit.texts]
-    assert heads[1:] == ["FGM", "ga"]
-    assert "\n" in heads[0]  # wrapped, and with room for its lines
-    assert overflow(figure) <= 0
-
-
-def test_the_caption_says_what_the_seconds_are_and_where_they_were_taken() -> None:
-    stored = timed()
-    machine = {"cpu": "Abacus 3000", "threads": 2, "batch": 5}
-    known = dict.fromkeys(stored.runs["path"], machine)
-    caption = only(seconds_by_method, replace(stored, provenance=known)).caption
-    assert "Timed on Abacus 3000. Threads of PyTorch: 2. Seeds in a batch: 5." in caption
-    assert "Machines differ" in caption
-    assert "from memory" not in caption
-    trained = {"method": {"latent": {"training": {"steps": 9}}}}
-    kept = replace(stored, configs=dict.fromkeys(stored.runs["digest"], trained))
-    assert "from memory" in only(seconds_by_method, kept).caption
-    assert "Timed on" not in only(seconds_by_method, timed()).caption
-
-
-def test_seconds_that_no_clock_can_tell_from_nothing_are_still_on_the_page() -> None:
-    row = climb(seconds_fit=0.0, seconds_propose=0.0)
-    figure = only(seconds_by_method, data_with([row], [curve_of(row)]))
-    assert figure.data["fit_median"].tolist() == [0.0]
-    assert figure.drawing.axes[0].get_xlim()[0] > 0
-    assert overflow(figure) <= 0
-
-
-def test_runs_that_were_not_timed_or_take_no_steps_have_no_costs() -> None:
-    untimed = climb()
-    assert list(seconds_by_method(data_with([untimed], [curve_of(untimed)]))) == []
-    still = run_row(seconds_fit=1.0, seconds_propose=1.0)
-    assert list(seconds_by_method(data_with([still], [curve_of(still, 0)]))) == []
+from ddobench.report.single_runs import run_command
+from ddobench.report.tables.costs import (
+    command_table,
+    cpu_table,
+    describe_commands,
+    describe_cpu,
+    describe_problems,
+    problem_table,
+)
+from tests.support.pages import DASH
+from tests.support.synthetic_runs import Row, climb, evidence_of, failed_row, run_row, sweep
 
 
 def test_cpu_seconds_are_tabled_by_method_and_size_the_cheapest_first() -> None:
@@ -80,20 +27,88 @@ def test_cpu_seconds_are_tabled_by_method_and_size_the_cheapest_first() -> None:
         for seed in (0, 1)
         if (method, d) != ("cheap", 21)
     ]
-    rows += [climb("untimed", label="UNTIMED")]
-    stored = evidence_of(rows)
+    stored = evidence_of([*rows, climb("untimed", label="UNTIMED")])
     table = cpu_table(stored.runs, stored.styles)
     assert table[["method", "d", "mean", "most"]].to_numpy().tolist() == [
         ["cheap", 11, 0.51, 1.01],
         ["dear", 11, 30.5, 31.0],
         ["dear", 21, 30.5, 31.0],
     ]
-    lines = [line for line in cpu_markdown(table).splitlines() if line.startswith("|")]
-    assert lines[0] == "| method | d = 11, n = 100 | d = 21, n = 100 |"
-    assert lines[2:] == [f"| CHEAP | 0.5 | {DASH} |", "| DEAR | 30 | 30 |"]
-    assert "UNTIMED" not in cpu_markdown(table)
+    (group,) = describe_cpu(table).groups
+    assert [column.heading for column in group.columns] == [
+        "method", "d = 11, n = 100", "d = 21, n = 100",
+    ]  # fmt: skip
+    assert group.texts() == [["CHEAP", "0.5", DASH], ["DEAR", "30", "30"]]
 
 
-def test_seconds_too_few_to_be_repeated_are_not_spelled_out() -> None:
+def test_seconds_too_few_to_be_repeated_have_no_digits() -> None:
     stored = evidence_of([climb(seconds_cpu=0.0123)])
-    assert "| &lt; 0.1 |" in cpu_markdown(cpu_table(stored.runs, stored.styles))
+    (group,) = describe_cpu(cpu_table(stored.runs, stored.styles)).groups
+    assert group.texts()[0][1] == "< 0.1"
+
+
+def test_the_costliest_command_comes_first_and_runs_without_a_cost_are_counted() -> None:
+    rows = [run_row("ga", seed=seed, command="a", seconds_cpu=1800.0) for seed in range(2)]
+    rows += [run_row("rwr", command="b", seconds_cpu=7200.0), run_row("naive", command="b")]
+    rows += [run_row("old", command="")]
+    table = command_table(evidence_of(rows).runs)
+    assert table.to_dict("list") == {
+        "command": ["b", "a", ""], "runs": [2, 2, 1], "cpu_hours": [2.0, 1.0, 0.0],
+        "untold": [1, 0, 1],
+    }  # fmt: skip
+    described = describe_commands(table)
+    assert "5 runs took 3.00 CPU hours" in described.note
+    assert "without 2 that recorded no cost" in described.note
+    assert described.groups[0].texts()[-1][0] == "not recorded"
+
+
+def test_commands_of_the_runs_of_some_series_are_named_once() -> None:
+    stored = evidence_of(sweep(seeds=2))
+    drawn = stored.scores[stored.scores["method"] == "naive"]
+    assert stored.commands(drawn) == ("python -m ddobench method=naive",)
+    assert len(stored.commands(stored.scores)) == 2
+
+
+def test_failures_and_declines_of_one_reason_are_one_line_and_one_row_each_in_the_csv() -> None:
+    rows = [run_row("naive"), run_row("naive", seed=9, status="declined", reason="")]
+    rows += [failed_row(d=d, seed=seed) for d in (10, 20) for seed in (0, 1, 3)]
+    stored = evidence_of(rows)
+    table = problem_table(stored.runs)
+    assert table["status"].value_counts().to_dict() == {"failed": 6, "declined": 1}
+    (group,) = describe_problems(table, stored.styles).groups
+    where = f"quadratic; n = 100; d = 10, 20; seeds 0{DASH}1, 3"
+    assert group.texts() == [
+        ["FGM†", "failed", "6", "LinAlgError: no convergence", where],
+        ["Naive", "declined", "1", "no reason was recorded", "quadratic; n = 100; d = 10; seeds 9"],
+    ]
+    assert describe_problems(table.head(0), stored.styles).groups == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, "d=10 n=100 budget=full"),
+        ({"budget": ""}, "d=10 n=100"),
+        ({"task_variant": "noise=0.1 map=None"}, "budget=full task.noise=0.1 task.map=null"),
+        ({"method_variant": "prior=1"}, "budget=full method.prior=1"),
+        ({"method_variant": "graph=empty", "graph": "empty"}, "budget=full graph=empty"),
+        ({"method_variant": "graph=true", "graph": "true"}, "budget=full \"graph='true'\""),
+        ({"method_variant": "graph.alpha=0.1", "graph": "stein"}, "budget=full graph.alpha=0.1"),
+        ({"method_variant": "training=paper"}, "budget=full training=paper"),
+        ({"method_variant": "prior=1 digest=abc"}, "budget=full method.prior=1"),
+        ({"method_variant": "a=[1, 2]"}, "budget=full 'method.a=[1, 2]'"),
+    ],
+)
+def test_a_run_is_repeated_by_one_command_in_a_fresh_folder(
+    changes: dict[str, Any], words: str
+) -> None:
+    row: Row = run_row("ga", **{"graph": np.nan, **changes})
+    command = run_command(pd.Series(row))
+    assert command.startswith("python -m ddobench task=quadratic method=ga d=10 n=100")
+    assert command.endswith(f"{words} results_dir=results/again")
+
+
+def test_a_command_names_where_the_budget_departs_from_its_file() -> None:
+    row = pd.Series(run_row("ga"))
+    assert " budget=full budget.top=3 " in run_command(row, {"top": 3})
+    assert "budget.mine=3" in run_command(row.replace("full", "theirs"), {"mine": 3})

@@ -1,36 +1,52 @@
-"""Promises of the score table beyond the headline."""
+"""Promises of the score table and the leaderboard."""
+
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
-from ddobench.report.tables.formats import format_scores, score_header, score_markdown
-from ddobench.report.tables.scores import leaderboard
+from ddobench.report.tables.scores import (
+    describe_leaderboard,
+    describe_scores,
+    position_of,
+    score_columns,
+)
+from ddobench.report.tables.select import BY_SIZE
+from ddobench.report.tables.table import Group
 from ddobench.stats.samples import interquartile_mean, mean_interval
 from tests.support.pages import DASH
-from tests.support.synthetic_runs import climb, curve_of, data_with, evidence_of, run_row
+from tests.support.synthetic_runs import (
+    Row,
+    climb,
+    curve_of,
+    data_with,
+    evidence_of,
+    failed_row,
+    run_row,
+)
 
 ROWS = [climb(seed=s, final_model=float(s * s), final_oracle=5.0 + s) for s in range(5)]
 
 
 def test_the_value_has_every_estimate_that_the_regret_has() -> None:
-    (row,) = evidence_of(ROWS).scores.to_dict("records")
+    table = evidence_of(ROWS).scores
+    assert table.columns.tolist() == score_columns()
+    (row,) = table.to_dict("records")
     values = [float(s * s) for s in range(5)]
     assert row["value_mean"] == 6.0
-    assert (row["value_low"], row["value_high"]) == (
-        mean_interval(values).low, mean_interval(values).high,
-    )  # fmt: skip
+    interval = mean_interval(values)
+    assert (row["value_low"], row["value_high"]) == (interval.low, interval.high)
     assert row["value_interval"] == "t"
     assert row["value_iqm"] == interquartile_mean(values)
     assert row["value_iqm_low"] <= row["value_iqm"] <= row["value_iqm_high"]
-    names = [str(name) for name in row]
     value, regret = (
-        {name.removeprefix(score) for name in names if name.startswith(score)}
+        {str(name).removeprefix(score) for name in row if str(name).startswith(score)}
         for score in ("value_", "regret_")
     )
     assert value == regret - {"unit"}
 
 
-def test_what_an_oracle_would_pick_is_told_for_the_last_and_the_best_iteration() -> None:
+def test_what_an_oracle_would_pick_is_there_for_the_last_and_the_best_iteration() -> None:
     (row,) = evidence_of(ROWS).scores.to_dict("records")
     assert row["oracle_final_mean"] == pytest.approx(7.0)
     assert row["oracle_best_mean"] == pytest.approx(3.0)
@@ -47,22 +63,25 @@ def test_the_percentiles_are_those_of_the_last_iteration() -> None:
 
 
 def test_curves_without_percentiles_leave_them_empty() -> None:
-    (row,) = data_with(ROWS, [curve_of(row) for row in ROWS]).scores.to_dict("records")
-    assert np.isnan([row["p50_mean"], row["p100_mean"]]).all()
-    study = evidence_of(ROWS).scores
-    (line,) = format_scores(study)
-    header = score_header(study)
-    assert len(line) == len(header)
-    assert line[header.index("median design")] == DASH
+    scores = data_with(ROWS, [curve_of(row) for row in ROWS]).scores
+    assert scores[["p50_mean", "p100_mean"]].isna().all(axis=None)
+    (group,) = describe_scores(scores, []).groups
+    (line,) = group.texts()
+    headings = [column.heading for column in group.columns]
+    assert line[headings.index("median design")] == DASH
 
 
 def test_figures_of_the_field_have_a_table_of_their_own_which_old_runs_are_not_in() -> None:
-    old = evidence_of(ROWS).scores
-    assert "##" not in score_markdown(old, [], "protocol")
+    old = evidence_of([row | {"optimum": np.nan} for row in ROWS]).scores
+    assert describe_scores(old, [], "protocol").groups == []
     new = evidence_of([{**row, "soo_oi": 1.25, "novelty": 0.5} for row in ROWS]).scores
-    assert score_header(new, "protocol") == ["n", "d", "method", "OI", "novelty", "seeds"]
-    assert format_scores(new, "protocol")[0][3:5] == ["1.25", "0.50"]
-    assert score_header(new) == score_header(old)
+    (group,) = describe_scores(new, [], "protocol").groups
+    assert [column.heading for column in group.columns] == [
+        "n", "d", "method", "of the optimum", "OI", "novelty", "seeds",
+    ]  # fmt: skip
+    assert group.texts()[0][3:6] == ["60 %", "1.25", "0.50"]
+    ours = [describe_scores(scores, []).groups[0].columns for scores in (old, new)]
+    assert [c.heading for c in ours[0]] == [c.heading for c in ours[1]]
 
 
 def test_a_method_lacks_the_seeds_that_most_others_have_and_not_those_of_a_control() -> None:
@@ -76,7 +95,101 @@ def test_a_method_lacks_the_seeds_that_most_others_have_and_not_those_of_a_contr
     }  # fmt: skip
 
 
-def test_the_board_is_of_the_size_with_most_methods_however_many_variants_another_has() -> None:
+def test_what_became_of_every_seed_is_counted() -> None:
+    rows = [run_row("ga", seed=seed) for seed in range(2)]
+    rows += [failed_row(method="ga", seed=2), run_row("ga", seed=3, status="declined")]
+    rows += [run_row("ga", seed=4, final_model=np.nan, regret_final=np.nan)]
+    (group,) = describe_scores(evidence_of(rows).scores, []).groups
+    assert group.texts()[0][-1] == "2, 1 declined, 1 failed, 1 unscored"
+
+
+def test_the_gain_is_over_the_best_visible_design_of_the_same_seed() -> None:
+    rows = [run_row("ga", seed=s, best_visible=2.0 + s, final_model=3.0 + 2 * s) for s in range(3)]
+    (row,) = evidence_of(rows).scores.to_dict("records")
+    expected = mean_interval([1.0, 2.0, 3.0])
+    assert (row["gain_mean"], row["gain_pairs"]) == (2.0, 3)
+    assert (row["gain_low"], row["gain_high"]) == (expected.low, expected.high)
+
+
+@pytest.mark.parametrize(
+    ("ends", "position"),
+    [((0.1, 2.0), "above"), ((-2.0, -0.1), "below"), ((0.0, 0.0), "open"), ((np.nan, 1.0), "")],
+)
+def test_a_gain_is_above_or_below_only_with_its_whole_interval(
+    ends: tuple[float, float], position: str
+) -> None:
+    assert position_of(*ends) == position
+
+
+def ranked(*rows: Row) -> dict[str, tuple[float, bool]]:
+    """Return the rank of each label, and whether it is shared."""
+    board = evidence_of([*rows]).board
+    return {row["label"]: (row["rank"], row["tied"]) for _, row in board.iterrows()}
+
+
+def boards(rows: list[Row]) -> Sequence[Group]:
+    """Return the groups of the leaderboard."""
+    data = evidence_of(rows)
+    return describe_leaderboard(data.board, data.scores).groups
+
+
+def test_equal_means_share_a_rank_and_who_knows_more_has_none() -> None:
+    found = ranked(
+        run_row("a", regret_final=1.0), run_row("b", regret_final=0.5),
+        run_row("c", regret_final=0.5), run_row("fgm", regret_final=0.0),
+    )  # fmt: skip
+    assert [*found] == ["b", "c", "a", "FGM†"]
+    assert [found[name] for name in "bca"] == [(1, True), (1, True), (3, False)]
+    assert np.isnan(found["FGM†"][0])
+
+
+def test_where_no_regret_is_known_the_value_decides_and_then_the_order_of_hidden_rows() -> None:
+    blind = {"regret_final": np.nan, "optimum": np.nan}
+    found = ranked(*(run_row(m, final_model=x, **blind) for m, x in (("a", 1.0), ("b", 2.0))))
+    assert [*found] == ["b", "a"]
+    rows = [run_row(m, final_model=np.nan, held_out_rank=x, **blind)
+            for m, x in (("a", 0.9), ("b", 0.2))]  # fmt: skip
+    assert [*ranked(*rows)] == ["a", "b"]
+    (group,) = boards(rows)
+    assert "order of hidden rows" in group.note
+
+
+def test_the_leading_size_has_most_methods_however_many_variants_another_has() -> None:
     rows = [run_row(method, d) for method in ("fgm", "ga", "naive") for d in (10, 20)]
     rows += [run_row("fgm", 10, method_variant=f"graph={i}", digest=f"v{i}") for i in range(4)]
-    assert set(leaderboard(evidence_of(rows).scores)["d"]) == {20}
+    board = evidence_of(rows).board
+    assert set(board.loc[board["lead"] > 0, "d"]) == {20}
+    assert set(board["d"]) == {10, 20}
+
+
+def test_every_method_of_a_task_is_in_a_leading_size() -> None:
+    rows = [climb(method, 11) for method in ("ga", "naive", "coms")]
+    rows += [climb(method, 21) for method in ("ga", "naive")]
+    rows += [climb("fgm", 41, budget="tiny"), climb("ga", 41, budget="tiny")]
+    rows += [run_row("rwr", 10)]
+    board = evidence_of(rows).board
+    lead = board[board["lead"] > 0].drop_duplicates(BY_SIZE)
+    assert lead[["task", "lead", "d", "budget"]].to_numpy().tolist() == [
+        ["chain", 1, 11, "full"], ["chain", 2, 41, "tiny"], ["quadratic", 1, 10, "full"],
+    ]  # fmt: skip
+    shown = board[board["lead"] > 0].groupby("task")["method"].agg(set)
+    assert shown.to_dict() == {"chain": {"coms", "fgm", "ga", "naive"}, "quadratic": {"rwr"}}
+    groups = boards(rows)
+    assert [bool(group.stem) for group in groups] == [True, True, True, False]
+
+
+def test_a_gain_below_the_best_visible_design_is_said_in_the_leaderboard() -> None:
+    rows = [climb(m, seed=s, final_model=x + 0.1 * s) for m, x in (("ga", 1.0), ("rwr", 6.0))
+            for s in range(3)]  # fmt: skip
+    (group,) = boards(rows)
+    texts = {line[1]: line[-2] for line in group.texts()}
+    assert texts["ga"].endswith(", below")
+    assert texts["rwr"].startswith("2.10 [")
+    assert "below" not in texts["rwr"]
+
+
+def test_a_method_that_only_failed_is_in_the_board_without_a_rank() -> None:
+    (row,) = evidence_of([failed_row(privileges="")]).board.to_dict("records")
+    assert np.isnan(row["rank"])
+    assert (row["seeds"], row["failed"], row["lead"]) == (0, 1, 1)
+    assert evidence_of([]).board.empty

@@ -1,37 +1,37 @@
-"""Promises of what is told of sweeps over a knob of a task: found, tabled and drawn."""
+"""Promises of sweeps over one setting of a task or of a method: found and tabled."""
+
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
-from ddobench.report.figures.figure import Absence, Figure
-from ddobench.report.figures.knobs import shares_by_setting
-from ddobench.report.tables.formats import DASH
-from ddobench.report.tables.knobs import (
-    explain_knobs,
-    header,
-    knob_cells,
-    knob_markdown,
-    rank_series,
-)
-from ddobench.report.tables.sweeps import find_sweeps
+from ddobench.report.data import ReportData
+from ddobench.report.tables.settings import describe_settings
+from ddobench.report.tables.table import Group
 from ddobench.stats.samples import mean_interval
-from tests.support.drawn import overflow
-from tests.support.synthetic_runs import climb, curve_of, data_with
+from tests.support.pages import DASH
+from tests.support.synthetic_runs import climb, evidence_of
 from tests.support.synthetic_sweeps import configured, turn_knob, turned
 
 NOISE = (0.0, 0.1, 0.3, 1.0)
 BUMPS = ("gaussian", "laplace", "cauchy")
 
 
+def described(stored: ReportData) -> Group:
+    """Return the only sweep of these runs, for people."""
+    (group,) = describe_settings(stored.settings, stored.styles).groups
+    return group
+
+
 def test_a_sweep_is_the_usual_setting_and_those_that_depart_from_it() -> None:
     stored = turn_knob("noise", NOISE)
-    (sweep,) = find_sweeps(stored.runs, stored.configs)
-    assert (sweep.knob, sweep.numeric) == ("noise", True)
-    assert sweep.settings == ("0", "0.1", "0.3", "1")
+    (sweep,) = stored.sweeps
+    assert (sweep.owner, sweep.setting, sweep.numeric) == ("task", "noise", True)
+    assert sweep.levels == ("0", "0.1", "0.3", "1")
     assert set(sweep.runs["rest"]) == {""}
-    words = turn_knob("bump", BUMPS)
-    (sweep,) = find_sweeps(words.runs, words.configs)
-    assert sweep.settings == ("gaussian", "cauchy", "laplace")  # the usual one first
+    (sweep,) = turn_knob("bump", BUMPS).sweeps
+    assert sweep.levels == ("gaussian", "cauchy", "laplace")  # the usual one first
     assert not sweep.numeric
 
 
@@ -43,48 +43,46 @@ def test_runs_that_differ_in_another_setting_or_in_size_are_no_sweep() -> None:
         turned("noise", 0.3, 0.0, task_variant="map=gaussian noise=0.3"),
         turned("noise", 0.3, 0.0, budget="tiny"),
     ]
-    stored = configured(found)
-    assert find_sweeps(stored.runs, stored.configs) == []
+    assert configured(found).sweeps == []
 
 
-def test_two_knobs_that_were_turned_are_two_sweeps_each_at_the_usual_other() -> None:
+def test_two_settings_that_vary_are_two_sweeps_each_at_the_usual_other() -> None:
     found = [turned("noise", value, 0.0) for value in (0.0, 0.3)]
     found += [turned("bump", "laplace", "gaussian")]
     for _, config in found:
         config["task"] = {"noise": 0.0, "bump": "gaussian"} | config["task"]
-    stored = configured(found)
-    sweeps = find_sweeps(stored.runs, stored.configs)
-    assert [(sweep.knob, sweep.settings) for sweep in sweeps] == [
+    assert [(sweep.setting, sweep.levels) for sweep in configured(found).sweeps] == [
         ("bump", ("gaussian", "laplace")),
         ("noise", ("0", "0.3")),
     ]
 
 
 @pytest.mark.parametrize("status", ["failed", "declined"])
-def test_a_setting_without_a_score_does_not_make_a_sweep(status: str) -> None:
+def test_a_level_without_a_score_does_not_make_a_sweep(status: str) -> None:
     found = [turned("noise", 0.0, 0.0), turned("noise", 0.3, 0.0, status=status)]
-    stored = configured(found)
-    assert find_sweeps(stored.runs, stored.configs) == []
+    assert configured(found).sweeps == []
 
 
-def test_runs_stored_before_there_was_the_knob_are_left_out() -> None:
+def test_runs_stored_before_there_was_the_setting_are_left_out() -> None:
     found = [turned("noise", value, 0.0) for value in (0.0, 0.3)]
     found[0][1]["task"].pop("noise")
-    stored = configured(found)
-    assert find_sweeps(stored.runs, stored.configs) == []
+    assert configured(found).sweeps == []
 
 
 def test_a_cell_is_the_mean_share_of_the_optimum_with_its_interval() -> None:
     stored = turn_knob("bump", BUMPS, loss=(0.0, 2.0, 1.0))
-    table = stored.knobs
-    own = table[(table["setting"] == "laplace") & (table["method"] == "mine")].iloc[0]
+    table = stored.settings
+    own = table[(table["level"] == "laplace") & (table["method"] == "mine")].iloc[0]
     shares = [0.70, 0.71, 0.72]
     assert own["share_mean"] == pytest.approx(np.mean(shares))
     assert own["share_low"] == pytest.approx(mean_interval(shares).low)
     assert own["value_mean"] == pytest.approx(7.1)
     assert own["seeds"] == 3
-    assert header(table)[1:-1] == ["bump=gaussian [%]", "bump=cauchy [%]", "bump=laplace [%]"]
-    lines = [[text for text, _ in line] for line in knob_cells(table)]
+    group = described(stored)
+    assert [column.heading for column in group.columns][1:-1] == [
+        "bump=gaussian [%]", "bump=cauchy [%]", "bump=laplace [%]",
+    ]  # fmt: skip
+    lines = group.texts()
     assert [line[0] for line in lines] == ["Mine", "Other", "Naive"]
     assert lines[0][3] == "71.0 [68.5, 73.5]"
     assert lines[0][-1] == "3"
@@ -99,80 +97,67 @@ def test_where_no_optimum_is_known_methods_are_compared_by_value() -> None:
         for method in ("mine", "naive")
         for seed in range(2)
     ]
-    table = configured(found).knobs
-    assert header(table)[1:3] == ["bump=gaussian [%]", "bump=network [sd]"]
-    assert "no exact optimum is known" in explain_knobs(table)
-    assert rank_series(table) == [("mine", ""), ("naive", "")]
-    assert knob_cells(table)[0][2][0].startswith("9.05 [")
+    group = described(configured(found))
+    assert [column.heading for column in group.columns][1:3] == [
+        "bump=gaussian [%]", "bump=network [sd]",
+    ]  # fmt: skip
+    assert "no exact optimum is known" in group.note
+    assert [line[0] for line in group.texts()] == ["Mine", "Naive"]
+    assert group.texts()[0][2].startswith("9.05 [")
 
 
-def test_a_method_that_lacks_a_setting_has_a_dash_there_and_comes_after_those_with_all() -> None:
+def test_a_method_that_lacks_a_level_has_a_dash_there_and_comes_after_those_with_all() -> None:
     found = [turned("noise", value, 0.0, "naive") for value in (0.0, 0.3, 1.0)]
     found += [turned("noise", value, 0.0) for value in (0.0, 0.3)]
     found += [turned("noise", 0.0, 0.0, "other")]  # was not swept
-    lines = knob_cells(configured(found).knobs)
-    assert [[text for text, _ in line][:4] for line in lines] == [
+    assert [line[:4] for line in described(configured(found)).texts()] == [
         ["Naive", "40.0", "40.0", "40.0"],
         ["Mine", "90.0", "90.0", DASH],
     ]
 
 
-def test_the_markdown_has_a_heading_for_each_sweep_and_says_what_signs_mean() -> None:
-    text = knob_markdown(turn_knob("noise", NOISE).knobs, ["¶ Mine: knows a lot"])
-    assert "## noise: chain, n = 100, d = 11" in text
-    assert "¶ Mine: knows a lot." in text
-    assert "| Mine | 91.0 [88.5, 93.5] |" in text
+def test_a_sweep_says_what_it_is_of_and_what_signs_mean() -> None:
+    stored = turn_knob("noise", NOISE)
+    styles = {key: replace(style, remarks=("Mine: knows a lot",)) if key[1] == "mine" else style
+              for key, style in stored.styles.items()}  # fmt: skip
+    (group,) = describe_settings(stored.settings, styles).groups
+    assert group.title == "noise: chain, n = 100, d = 11"
+    assert group.stem == "settings-noise-chain-d11-n100"
+    assert group.note.endswith("\u00b6 Mine: knows a lot.")
 
 
-def test_numbers_are_drawn_as_curves_with_the_optimum_and_words_as_panels() -> None:
-    noise, _ = shares_by_setting(turn_knob("noise", NOISE, loss=(0.0, 0.2, 1.0, 4.0)))
-    assert isinstance(noise, Figure)
-    (axes,) = noise.drawing.axes
-    assert [text.get_text() for text in axes.get_xticklabels()] == ["0", "0.1", "0.3", "1"]
-    heights = [np.asarray(line.get_ydata(), float).tolist() for line in axes.get_lines()]
-    assert pytest.approx([91.0, 89.0, 81.0, 51.0]) in heights
-    assert [100.0, 100.0] in heights
-    assert axes.get_ylim()[1] > 100
-    assert noise.name == "noise-chain-d11-n100"
-    assert "3 seeds per method and noise, a small sample." in noise.caption
-    assert overflow(noise) <= 0
-    bump = next(iter(shares_by_setting(turn_knob("bump", BUMPS))))
-    assert isinstance(bump, Figure)
-    assert [panel.get_title(loc="left") for panel in bump.drawing.axes] == [
-        "bump = gaussian", "bump = cauchy", "bump = laplace",
-    ]  # fmt: skip
-    rows = [text.get_text() for text in bump.drawing.axes[0].get_yticklabels()]
-    assert rows == ["Mine", "Other", "Naive"]
-    assert len({panel.get_xlim() for panel in bump.drawing.axes}) == 1
-    assert overflow(bump) <= 0
+def with_levels(
+    *levels: Any, setting: str = "graph.alpha", usual: Any = 0.05, rest: str = ""
+) -> ReportData:
+    """Return runs of a method at levels of one of its settings, their values growing with it."""
+    rows, configs = [], {}
+    for level in levels:
+        own = "" if level == usual else f"{setting}={level}"
+        for seed in range(3):
+            row = climb(method_variant=" ".join(filter(None, [own, rest])), seed=seed,
+                        final_model=5.0 + float(level) + 0.1 * seed)  # fmt: skip
+            rows.append(row)
+        part, name = setting.split(".")
+        configs[rows[-1]["digest"]] = {"method": {part: {name: level}}, "task": {}}
+    return replace(evidence_of(rows), configs=configs)
 
 
-def test_a_panel_without_an_optimum_is_in_sd_and_has_limits_of_its_own() -> None:
-    found = [
-        turned("bump", bump, "gaussian", optimum=np.nan if bump == "network" else 10.0)
-        for bump in ("gaussian", "laplace", "network")
-    ]
-    figure = next(iter(shares_by_setting(configured(found))))
-    assert isinstance(figure, Figure)
-    first, second, third = figure.drawing.axes
-    assert first.get_xlim() == second.get_xlim() != third.get_xlim()
-    assert third.get_xlabel() == "value [sd]"
-    assert "no exact optimum is known" in figure.caption
+def test_three_levels_of_a_number_of_a_method_are_a_sweep_and_two_are_its_controls() -> None:
+    stored = with_levels(0.5, 0.05, 0.001)
+    (sweep,) = stored.sweeps
+    assert (sweep.owner, sweep.setting, sweep.levels) == (
+        "method", "graph.alpha", ("0.001", "0.05", "0.5"),
+    )  # fmt: skip
+    assert stored.settings["share_mean"].tolist() == pytest.approx([0.5101, 0.515, 0.56])
+    (line,) = described(stored).texts()
+    assert line[-1] == "3"
+    assert with_levels(0.5, 0.05).sweeps == []
 
 
-def test_many_settings_are_all_in_the_table_and_the_first_in_the_figure() -> None:
-    words = ("usual", *(f"word{i}" for i in range(7)))
-    figure = next(iter(shares_by_setting(turn_knob("map", words, methods=["mine"], seeds=1))))
-    assert isinstance(figure, Figure)
-    assert len(figure.drawing.axes) == 5
-    assert "The tables also have word4, word5, word6." in figure.caption
-
-
-def test_a_chain_without_the_published_sweeps_is_told_how_to_get_them() -> None:
-    rows = [climb()]
-    absences = list(shares_by_setting(data_with(rows, [curve_of(rows[0])])))
-    assert [item.remedy for item in absences if isinstance(item, Absence)] == [
-        "python -m ddobench -m experiment=noise", "python -m ddobench -m experiment=forms",
-    ]  # fmt: skip
-    other = [climb(task="mine")]
-    assert list(shares_by_setting(data_with(other, [curve_of(other[0])]))) == []
+def test_a_sweep_of_a_method_keeps_its_other_settings_and_needs_numbers() -> None:
+    (sweep,) = with_levels(0.5, 0.05, 0.001, rest="prior=1").sweeps
+    assert set(sweep.runs["series"]) == {"prior=1"}
+    assert with_levels("1", "2", "3", setting="search.name", usual="1").sweeps == []
+    unknown = replace(with_levels(0.5, 0.05, 0.001), configs={})
+    assert unknown.sweeps == []
+    assert unknown.settings.empty

@@ -1,4 +1,4 @@
-"""Promises of the standings across tasks, their tests, and the figures of both."""
+"""Promises of the standings across tasks and of their tests."""
 
 from typing import Any
 
@@ -6,18 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ddobench.report.data.report_data import ReportData
-from ddobench.report.figures.figure import Figure
-from ddobench.report.figures.profiles import performance_profiles
-from ddobench.report.figures.rank_diagrams import mean_rank_diagrams
-from ddobench.report.tables.ranks import FEWEST, critical_difference, rank_methods
 from ddobench.report.tables.standings import (
-    explain_left_out,
-    explain_standings,
-    standing_cells,
-    standing_markdown,
+    FEWEST,
+    critical_difference,
+    describe_standings,
+    rank_methods,
 )
-from tests.support.drawn import overflow
 from tests.support.synthetic_runs import Row, evidence_of, failed_row, run_row
 
 MERIT = {"fgm": 3.0, "ga": 2.0, "naive": 0.0}
@@ -73,12 +67,12 @@ def test_too_few_blocks_or_methods_are_ranked_but_not_tested(shape: tuple[int, i
     assert len(found.means) == shape[1]
 
 
-def test_a_block_is_a_cell_and_not_a_seed() -> None:
+def test_a_block_is_a_size_and_not_a_seed() -> None:
     (lineup,) = evidence_of(league(seeds=7)).lineups
     assert lineup.means.shape == (6, 3)
 
 
-def test_cells_where_a_method_is_absent_are_left_out_and_said_to_be() -> None:
+def test_sizes_where_a_method_is_absent_are_left_out_and_said_to_be() -> None:
     rows = [row for row in league() if (row["method"], row["task"]) != ("naive", "rbf")]
     three, two = evidence_of(rows).lineups
     assert three.methods == ("fgm", "ga", "naive")
@@ -88,10 +82,9 @@ def test_cells_where_a_method_is_absent_are_left_out_and_said_to_be() -> None:
     assert len(two.means) == 6
     table = evidence_of(rows).standings
     own = table[table["lineup"] == "fgm, ga, naive"]
-    told = "Left out: rbf, n = 100, d = 10, 20, 40 (no score of naive)."
-    assert explain_left_out(own) == told
-    assert told in standing_markdown(table)
-    assert f"fewer than {FEWEST} cells nothing is tested" in explain_standings(own)
+    (group,) = describe_standings(own).groups
+    assert "Left out: rbf, n = 100, d = 10, 20, 40 (no score of naive)." in group.note
+    assert f"fewer than {FEWEST} sizes nothing is tested" in group.note
 
 
 def test_means_are_over_the_seeds_that_all_methods_have() -> None:
@@ -100,8 +93,8 @@ def test_means_are_over_the_seeds_that_all_methods_have() -> None:
     assert table["seeds"].tolist() == [12, 12, 12]
     assert table["missing"].to_dict() == {"fgm": 0, "ga": 6, "naive": 0}
     assert table["unshared"].to_dict() == {"fgm": 6, "ga": 0, "naive": 6}
-    (cells, *_) = standing_cells(evidence_of(rows).standings)
-    assert cells[-1][0] == "12, 6 not shared"
+    (group,) = describe_standings(table.reset_index()).groups
+    assert group.texts()[0][-1] == "12, 6 not shared"
 
 
 def test_methods_that_share_no_seed_are_not_compared() -> None:
@@ -126,10 +119,11 @@ def test_the_score_is_a_share_of_the_optimum_and_needs_one() -> None:
     unknown = evidence_of(league(optimum=float("nan"))).standings
     assert unknown["share_iqm"].isna().all()
     assert set(unknown["without_optimum"]) == {18}
-    assert "18 without optimum" in standing_markdown(unknown)
+    (group,) = describe_standings(unknown).groups
+    assert group.texts()[0][-1] == "18, 18 without optimum"
 
 
-def test_runs_that_were_told_more_take_no_part() -> None:
+def test_runs_that_know_more_than_the_table_take_no_part() -> None:
     rows = league()
     for row in rows:
         row["privileges"] = "graph" if (row["method"], row["task"]) == ("fgm", "rbf") else ""
@@ -147,89 +141,19 @@ def test_budgets_are_never_mixed() -> None:
     ]  # fmt: skip
 
 
-def figures(function: Any, stored: ReportData) -> list[Figure]:
-    """Return the figures of a function, which must not be absences."""
-    found = list(function(stored))
-    assert all(isinstance(item, Figure) for item in found)
-    return found
+def test_only_the_plainest_variant_plays_and_the_name_is_the_methods() -> None:
+    rows = [row | {"method_variant": "prior=1", "digest": f"{row['digest']}-p"}
+            for row in league() if row["method"] == "ga"]  # fmt: skip
+    rows += [row for row in league() if row["method"] != "ga"]
+    assert set(evidence_of(rows).standings["label"]) == {"fgm", "ga", "naive"}
 
 
-def test_the_diagram_shows_every_method_the_bars_and_the_critical_difference() -> None:
-    (figure,) = figures(mean_rank_diagrams, evidence_of(league()))
-    (axes,) = figure.drawing.axes
-    texts = [text.get_text() for text in axes.texts]
-    assert {"fgm  1.00", "ga  2.00", "naive  3.00"} <= set(texts)
-    assert "critical difference 1.35" in texts
-    bars = [line for line in axes.get_lines() if line.get_linewidth() > 3]
-    assert len(bars) == 2
-    assert figure.task == ""
-    assert "not shown to differ" in figure.caption
-    assert overflow(figure) <= 0
-
-
-def test_the_diagram_of_few_cells_draws_no_conclusion() -> None:
-    (figure,) = figures(mean_rank_diagrams, evidence_of(league(tasks=("chain",))))
-    (axes,) = figure.drawing.axes
-    assert not [text for text in axes.texts if "critical" in text.get_text()]
-    assert "too few cells" in figure.caption
-    assert overflow(figure) <= 0
-
-
-def test_the_best_of_methods_that_all_lose_to_doing_nothing_is_not_crowned() -> None:
-    rows = league(merit={"fgm": 0.5, "ga": 0.2, "coms": 0.1})  # the best visible design has 1
-    (figure,) = figures(mean_rank_diagrams, evidence_of(rows))
-    texts = [text.get_text() for text in figure.drawing.axes[0].texts]
-    assert {"best visible design  1.00", "fgm  2.00"} <= set(texts)
-    assert "at 1.00; every method is behind it" in figure.caption
-    assert overflow(figure) <= 0
-
-
-def test_the_diagram_says_who_ranks_behind_doing_nothing() -> None:
-    rows = league(merit={"fgm": 2.0, "naive": 1.0, "ga": 0.2})
-    (figure,) = figures(mean_rank_diagrams, evidence_of(rows))
-    texts = [text.get_text() for text in figure.drawing.axes[0].texts]
-    assert not [text for text in texts if "best visible" in text]  # naive is in it already
-    assert "at 2.00; behind it: ga." in figure.caption
-
-
-def test_a_line_up_within_a_larger_one_on_the_same_tasks_has_no_diagram() -> None:
-    merit = {"fgm": 3.0, "ga": 2.0, "naive": 1.0}
-    both = [*league(merit=merit | {"coms": 0.5}), *league(dimensions=(11,), merit=merit)]
-    (figure,) = figures(mean_rank_diagrams, evidence_of(both))
-    assert "4-methods" in figure.name
-    wider = [*both, *league(tasks=("nk",), merit=merit)]
-    names = {figure.name for figure in figures(mean_rank_diagrams, evidence_of(wider))}
-    assert names == {"ranks-chain-rbf-4-methods", "ranks-chain-nk-rbf-3-methods"}
-
-
-def test_two_methods_have_no_diagram() -> None:
-    assert figures(mean_rank_diagrams, evidence_of(league(merit={"fgm": 1.0, "ga": 0.0}))) == []
-
-
-def test_profiles_fall_from_all_runs_to_those_that_reach_the_optimum() -> None:
-    first, second = figures(performance_profiles, evidence_of(league(seeds=4)))
-    assert (first.task, second.task) == ("chain", "rbf")
-    fgm = first.data[first.data["method"] == "fgm"]
-    assert fgm["share"].iloc[0] == 1.0
-    assert fgm["share"].iloc[-1] == 0.0
-    assert (np.diff(fgm["share"]) <= 0).all()
-    assert fgm.loc[fgm["threshold"] < 0.75, "share"].min() == 1.0
-    visible = first.data[first.data["method"] == ""]
-    assert visible.loc[visible["threshold"] <= 0.25, "share"].min() == 1.0
-    assert "small sample" in first.caption
-    assert overflow(first) <= 0
-
-
-def test_profiles_of_variants_of_a_task_are_panels_of_one_figure() -> None:
-    rows = league(tasks=("chain",), seeds=4)
-    rows += [row | {"task_variant": "noise=1.0", "digest": f"{row['digest']}-n"} for row in rows]
-    (figure,) = figures(performance_profiles, evidence_of(rows))
-    titles = [axes.get_title(loc="left") for axes in figure.drawing.axes]
-    assert titles == ["chain", "chain, noise=1.0"]
-    assert overflow(figure) <= 0
-
-
-def test_tasks_without_an_optimum_or_with_a_handful_of_runs_have_no_profile() -> None:
-    unknown = evidence_of(league(seeds=4, optimum=float("nan")))
-    assert figures(performance_profiles, unknown) == []
-    assert figures(performance_profiles, evidence_of(league(seeds=3))) == []
+def test_a_tested_line_up_has_its_p_and_its_critical_difference() -> None:
+    stored = evidence_of(league())
+    (group,) = describe_standings(stored.standings).groups
+    assert [line[:3] for line in group.texts()] == [
+        ["1", "fgm", "1.00"], ["2", "ga", "2.00"], ["3", "naive", "3.00"],
+    ]  # fmt: skip
+    assert "Friedman's test: p = .002; mean ranks closer than 1.35 (Nemenyi)" in group.note
+    two = evidence_of(league(merit={"fgm": 1.0, "ga": 0.0})).standings
+    assert "Two methods need no test of three" in describe_standings(two).groups[0].note

@@ -1,12 +1,31 @@
-"""Promises of how methods look, in every figure alike."""
+"""Promises of how methods look and are called, and of the remarks on them, everywhere alike."""
 
-import pytest
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
 
 from ddobench.registry import entries
-from ddobench.report.figures.labels import spread
-from ddobench.report.tables.looks import look_of_method
-from ddobench.report.tables.styles import Style, assign_styles
-from tests.support.synthetic_runs import evidence_of, sweep
+from ddobench.report.data import ReportData
+from ddobench.report.sections import make_tables
+from ddobench.report.tables.styles import (
+    Style,
+    assign_styles,
+    explain_signs,
+    find_remarks,
+    look_of_method,
+)
+from ddobench.report.verdicts import Judgement
+from tests.support.synthetic_runs import Row, evidence_of, run_row, sweep
+from tests.support.synthetic_stores import Details, stored_with
+
+ROOT = Path(__file__).parent.parent.parent
+DECLARED: list[dict[str, Any]] = [
+    {"where": {"surrogate": "units", "surrogate.form": "gaussian"}, "text": "knows the form"},
+    {"where": {"candidates.a.surrogate.form": "gaussian"}, "text": "may know the form"},
+]
+GAUSSIAN = {"method": {"surrogate": {"form": "gaussian"}}}
 
 
 def test_a_method_looks_the_same_in_every_report() -> None:
@@ -37,6 +56,7 @@ def test_a_stored_colour_stands_in_for_a_card_that_is_not_at_hand() -> None:
 
 
 def variants_of_fgm(*variants: str) -> dict[str, Style]:
+    """Return the look of each variant among the others."""
     rows = [row for variant in variants
             for row in sweep(methods=["fgm"], seeds=1, method_variant=variant)]  # fmt: skip
     styles = assign_styles(evidence_of(rows).runs)
@@ -58,19 +78,90 @@ def test_no_two_variants_look_the_same() -> None:
 
 
 def test_a_privilege_is_marked_only_on_the_task_where_it_was_used() -> None:
-    told = sweep(methods=["fgm"], seeds=1)
-    untold = [{**row, "task": "chain", "privileges": ""} for row in told]
-    styles = assign_styles(evidence_of(told + untold).runs)
+    rows = sweep(methods=["fgm"], seeds=1)
+    rows += [{**row, "task": "chain", "privileges": ""} for row in rows]
+    styles = assign_styles(evidence_of(rows).runs)
     assert styles["quadratic", "fgm", ""].label == "FGM†"
     assert styles["chain", "fgm", ""].label == "FGM"
 
 
-def test_two_methods_with_one_label_are_told_apart_by_name() -> None:
+def test_two_methods_with_one_label_have_their_names_beside_it() -> None:
     styles = assign_styles(evidence_of(sweep(seeds=1, label="Best")).runs)
     assert {style.label for style in styles.values()} == {"Best (fgm)†", "Best (naive)"}
 
 
-def test_crowded_labels_are_moved_apart_and_lonely_ones_stay() -> None:
-    heights = [0.1, 0.1, 0.1, 0.1]
-    places = spread([0.0, 0.01, 0.02, 0.9], heights)
-    assert places == pytest.approx([-0.09, 0.01, 0.11, 0.9])
+def fitted(method: str, seed: int = 0, **changes: Any) -> Row:
+    """Return a run with a surrogate."""
+    row = run_row(method, 10, seed, label=method.capitalize(), privileges="", surrogate="units")
+    return row | {"digest": f"{method}-{changes.get('method_variant', '')}"} | changes
+
+
+def ranked(folder: Path) -> ReportData:
+    """Return runs of three methods, one of them in two variants."""
+    runs: list[tuple[Row, Details]] = [
+        (fitted(method, seed), {}) for method in ("mine", "other", "auto") for seed in (0, 1)
+    ]
+    runs += [(fitted("mine", seed, method_variant="surrogate.form=network"), {}) for seed in (0, 1)]
+    configs: dict[str, Details] = {
+        "mine-": GAUSSIAN,
+        "mine-surrogate.form=network": {"method": {"surrogate": {"form": "network"}}},
+        "auto-": {"method": {"candidates": {"a": {"surrogate": {"form": "gaussian"}}}}},
+        "other-": {"method": {"surrogate": {"width": 3}}},
+    }
+    stored_with(folder, runs, configs)
+    return ReportData.read(folder, remarks=DECLARED)
+
+
+def test_a_remark_follows_the_settings_it_is_about_into_any_method(tmp_path: Path) -> None:
+    stored = ranked(tmp_path)
+    assert find_remarks(stored.runs, stored.configs, DECLARED) == {
+        "mine-": ("knows the form",),
+        "auto-": ("may know the form",),
+    }
+    labels = {style.label for style in stored.styles.values()}
+    assert labels == {"Mine¶", "Other", "Auto¶", "Mine, surrogate.form=network"}
+    assert explain_signs(stored.styles.values()) == [
+        "¶ Auto: may know the form",
+        "¶ Mine: knows the form",
+    ]
+
+
+def test_a_part_is_known_by_its_option_and_not_by_a_parameter_of_the_same_name(
+    tmp_path: Path,
+) -> None:
+    stored = stored_with(tmp_path, [(fitted("mine", surrogate="bumps"), {})], {"mine-": GAUSSIAN})
+    assert find_remarks(stored.runs, stored.configs, DECLARED) == {}
+
+
+def test_runs_without_a_configuration_have_no_remarks(tmp_path: Path) -> None:
+    stored = stored_with(tmp_path, [(fitted("mine"), {})])
+    assert find_remarks(stored.runs, {}, DECLARED) == {}
+
+
+def test_tables_have_the_sign_and_the_words_where_methods_are_ranked(tmp_path: Path) -> None:
+    data = ranked(tmp_path)
+    tables = make_tables(data, Judgement())
+    assert {"Mine¶", "Auto¶"} <= set(data.board["label"])
+    labels = dict(zip(data.standings["method"], data.standings["label"], strict=True))
+    assert labels == {"mine": "Mine¶", "other": "Other", "auto": "Auto¶"}
+    for name in ("scores", "standings"):
+        assert "¶ Mine: knows the form" in tables[name].files()[f"{name}.md"]
+    assert "\\P{}" in tables["standings"].files()["standings-1.tex"]
+
+
+def test_the_package_remarks_on_units_of_its_tasks_own_form_and_on_who_may_choose_them() -> None:
+    declared = yaml.safe_load((ROOT / "conf" / "report.yaml").read_text())["method_remarks"]
+    units = {"surrogate": {"form": "gaussian"}}
+    auto = {"candidates": {"units": {"surrogate": {"form": "gaussian"}}}}
+    bumps = {"bump": "gaussian"}
+    configs: dict[str, Details] = {
+        "units-": {"method": units, "task": bumps},
+        "auto-": {"method": auto, "task": bumps},
+        "plain-": {"method": {"surrogate": {"form": "network"}}, "task": bumps},
+        "apart-": {"method": units, "task": {"bump": "laplace"}},
+        "bits-": {"method": auto, "task": {"q": 2}},
+    }
+    runs = pd.DataFrame([fitted(name.removesuffix("-")) for name in configs])
+    found = find_remarks(runs, configs, declared)
+    assert set(found) == {"units-", "auto-"}
+    assert "no fair competitor" in found["units-"][0]

@@ -447,24 +447,6 @@ def test_a_run_tells_when_it_was_finished_and_not_when_it_began(
     assert all(stamp >= ended[0] for stamp in stamps)
 
 
-def test_runs_named_by_an_earlier_schema_are_said_once_to_be_run_again(
-    store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    now = specify_fake(Climb)
-    before = replace(now, digest="0123456789abcdef")
-    monkeypatch.setattr("ddobench.store.record_file.SCHEMA", 1)
-    execute(before, [0, 1], store)
-    monkeypatch.undo()
-    caplog.clear()
-    assert execute(now, [0], store) == Outcome(ok=1)
-    assert "2 stored runs of climb on sum were named by an earlier version" in caplog.text
-    caplog.clear()
-    assert execute(now, [0, 1], store) == Outcome(ok=1)
-    assert caplog.text == ""
-    assert len(load(store.folder)) == 4, "all are read"
-    assert store.retired(now.place(store)) == 2
-
-
 class Cursed(Climb):
     """Breaks down whenever one seed is there, or leaves by the back door."""
 

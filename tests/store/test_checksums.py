@@ -16,7 +16,6 @@ from ddobench.store.records import Record
 from ddobench.store.runs import Place, Store, load, load_curves, read_diagnostics, read_record
 from tests.support.records import (
     change_metadata,
-    drop_checksums,
     flip_bit,
     record_of,
     row_of,
@@ -113,19 +112,6 @@ def test_a_damaged_run_is_replaced_and_then_stored(store: Store, place: Place) -
     store.write(place, record_of(0))
     assert store.missing(place, [0]) == []
     assert same_record(read_record(path), record_of(0))
-
-
-def test_a_record_without_checksums_is_read_and_said_once_to_have_none(
-    store: Store, place: Place, caplog: pytest.LogCaptureFixture
-) -> None:
-    for seed in range(3):
-        drop_checksums(store.write(place, record_of(seed)), SCHEMA - 1)
-    assert store.missing(place, [0, 1, 2]) == []
-    assert store.missing(place, [0, 1, 2]) == []
-    (told,) = caplog.messages
-    assert told.startswith(f"{place.file(0)} and perhaps others have no checksums")
-    assert load(store.folder)["seed"].tolist() == [0, 1, 2]
-    assert same_record(read_record(place.file(1)), record_of(1))
 
 
 def test_a_record_of_a_newer_version_is_named_skipped_and_never_overwritten(

@@ -33,7 +33,6 @@ from ddobench.store.runs import (
 from tests.support.killed import Killed, Mortal
 from tests.support.records import (
     change_metadata,
-    drop_checksums,
     failed_row,
     flip_bit,
     forge,
@@ -254,16 +253,6 @@ def test_what_cannot_be_folded_is_named_and_stays(
     assert folded.left == stay
     assert all(f"{path} is not a readable run" in caplog.text for path in stay)
     assert names(place.folder) == [*(path.name for path in stay), "seeds-00000.runs"]
-
-
-def test_records_of_earlier_versions_are_folded_and_still_count_as_retired(
-    full: Store, place: Place
-) -> None:
-    drop_checksums(place.file(0), 1)
-    drop_checksums(place.file(1), 2)
-    compact(full.folder)
-    assert len(load(full.folder)) == SEEDS
-    assert full.retired(full.place("toy", "mine", 3, 10, "other")) == 1
 
 
 def test_failures_and_portraits_stay(full: Store, place: Place) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ddobench.report.data.report_data import ReportData
+from ddobench.report.data import ReportData
 
 Row = dict[str, Any]
 NAIVE = {10: 2.3, 20: 7.8, 40: 20.0}

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ddobench.report.data.report_data import ReportData
+from ddobench.report.data import ReportData
 from ddobench.store.records import Portrait, Record
 from ddobench.store.runs import Place, Store
 from tests.support.synthetic_runs import STEPS, Row, curve_of

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ddobench.report.data.report_data import ReportData
+from ddobench.report.data import ReportData
 from tests.support.synthetic_runs import Row, climb, curve_of, data_with
 
 STRENGTHS = {"mine": 9.0, "other": 6.0, "naive": 4.0}  # of the optimum, which is 10

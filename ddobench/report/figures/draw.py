@@ -258,7 +258,7 @@ def row_grid(
         axes.spines["left"].set_visible(False)
         axes.tick_params(axis="y", length=0)
         axes.tick_params(axis="x", labelsize=8)
-    grid[0].set_yticks([*labels], [wrap(text, 34) for text in labels.values()], fontsize=8)
+    grid[0].set_yticks([*labels], [wrap(text, 44) for text in labels.values()], fontsize=7.5)
     for text in grid[0].get_yticklabels():
         text.set_parse_math(False)
     grid[0].set_ylim(last + 0.6, -0.6)

@@ -117,8 +117,8 @@ def list_omitted(data: ReportData) -> list[tuple[str, str]]:
 def choose_leading(figures: Sequence[Figure], most: int = LEADING) -> list[Figure]:
     """Return the figures that lead, the headline first.
 
-    Every kind has its turn before one has its second; within a kind more methods come first, then
-    more numbers.
+    Every kind has its turn before one has its second; within a kind more levels of a setting come
+    first, then more methods, then more numbers.
     """
     turns: list[tuple[int, int, Figure]] = []
     for place, kind in enumerate(KINDS):
@@ -128,6 +128,8 @@ def choose_leading(figures: Sequence[Figure], most: int = LEADING) -> list[Figur
     return [figure for _, _, figure in turns[:most]]
 
 
-def _sort_key(figure: Figure) -> tuple[int, int, str]:
-    methods = figure.data["method"].nunique() if "method" in figure.data else 0
-    return -methods, -len(figure.data), figure.name
+def _sort_key(figure: Figure) -> tuple[int, int, int, str]:
+    levels, methods = (
+        figure.data[name].nunique() if name in figure.data else 0 for name in ("level", "method")
+    )
+    return -levels, -methods, -len(figure.data), figure.name

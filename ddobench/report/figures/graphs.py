@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import atan2, cos, pi, sin, sqrt
+from math import cos, pi, sin, sqrt
 from typing import Any
 
 import networkx as nx
@@ -198,9 +198,9 @@ class ShapePlot:
         for clique in nx.find_cliques(graph):
             if len(clique) > 2:
                 corners = places[sorted(clique)]
-                centre = corners.mean(axis=0)
-                around = sorted(corners, key=lambda p, c=centre: atan2(p[1] - c[1], p[0] - c[0]))
-                axes.add_patch(Polygon(np.array(around), facecolor=TINT, linewidth=0, zorder=1))
+                around = corners - corners.mean(axis=0)
+                order = np.argsort(np.arctan2(around[:, 1], around[:, 0]))
+                axes.add_patch(Polygon(corners[order], facecolor=TINT, linewidth=0, zorder=1))
         for a, b in graph.edges:
             axes.plot(*places[[a, b]].T, color=FAINT, linewidth=1.1, zorder=2)
         font = 72 * radius * 0.86

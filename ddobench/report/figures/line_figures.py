@@ -32,7 +32,6 @@ from ddobench.report.tables.select import (
     BY_TASK,
     SERIES,
     common_seeds,
-    has_best_visible,
     is_best_visible,
     scored_runs,
     share_of_optimum,
@@ -67,6 +66,8 @@ def line_figure(
     task: str | None = None,
 ) -> Figure:
     """Put a figure together from its tidy frame and its description."""
+    if "best_visible" in points and plot.x.kind != "iterations":
+        points = _drop_twin(points)
     parts = [text, describe_lines(len(plot.styles), long=long)]
     if hidden:
         parts.append(f"{hidden} variants of these methods are left out; the tables have them.")
@@ -136,12 +137,15 @@ def share_points(data: ReportData, runs: pd.DataFrame) -> pd.DataFrame:
     landmarks = data.best_visible[[*BY_SIZE, "best_visible_share"]]
     landmarks = landmarks.rename(columns={"best_visible_share": "best_visible"})
     points = points.merge(landmarks, on=BY_SIZE, how="left").assign(optimum=1.0)
-    return mark_lacking(data, _drop_twin(points))
+    return mark_lacking(data, points)
 
 
 def _drop_twin(points: pd.DataFrame) -> pd.DataFrame:
-    """Leave out the landmark where a method that returns the best visible design is drawn."""
-    return points.drop(columns="best_visible") if has_best_visible(points["method"]) else points
+    """Leave out the landmark of panels where a method draws the best visible design at every x."""
+    own = points["method"].map(is_best_visible).astype(bool)
+    covered = own.groupby([points["panel"], points["x"]]).transform("any")
+    whole = covered.groupby(points["panel"]).transform("all")
+    return points.assign(best_visible=points["best_visible"].where(~whole))
 
 
 def share_by_dimension(data: ReportData) -> Iterator[Figure]:
@@ -172,11 +176,12 @@ def share_by_dimension(data: ReportData) -> Iterator[Figure]:
 def share_by_rows(data: ReportData) -> Iterator[Figure]:
     """Draw the share of the optimum against rows per squared dimension, a panel per method."""
     for _, study in scored_runs(data.runs).groupby(BY_TASK, sort=True):
-        points = share_points(data, study[study["optimum"] > 0])
+        competing = study["method"].map(_competes).astype(bool)
+        points = share_points(data, study[(study["optimum"] > 0) & competing])
         rows = points.groupby(["series", "d"])["n"].transform("nunique")
         several = rows.groupby(points["d"]).transform("max") > 1
         points = points[several & (rows.groupby(points["series"]).transform("max") > 1)]
-        points, hidden = drop_variants(points[points["method"].map(_competes).astype(bool)])
+        points, hidden = drop_variants(points)
         if points.empty or points["n"].nunique() < 3:
             continue
         counts = points.groupby("series").size()
@@ -247,7 +252,7 @@ def _regret_figure(data: ReportData, family: pd.DataFrame, size: _Size) -> Figur
     points = points.merge(landmarks, on=BY_SIZE, how="left").assign(
         panel="", x=lambda p: p[size.column]
     )
-    points = _drop_twin(points.rename(columns={"best_visible_regret": "best_visible"}))
+    points = points.rename(columns={"best_visible_regret": "best_visible"})
     points = mark_lacking(data, points)
     styles = lead_styles(data, points, lower_is_better=True)
     unit = {"raw": "raw units", "sd": "sd of the visible values"}.get(str(first["regret_unit"]), "")
@@ -362,7 +367,7 @@ def prediction_and_truth(data: ReportData) -> Iterator[Figure]:
         points = pd.concat(parts, ignore_index=True)
         landmarks = data.best_visible.rename(columns={"best_visible_value": "best_visible"})
         points = points.merge(landmarks[[*BY_SIZE, "best_visible", "optimum"]], on=BY_SIZE)
-        panels = {key: data.style(own.iloc[0]).label for key, own in points.groupby("series")}
+        panels = {str(key): data.style(own.iloc[0]).label for key, own in points.groupby("series")}
         points = points.assign(panel=points["series"], series=points["shown"])
         title = f"Prediction and truth: {name_runs(drawn.iloc[0], 'n', 'd')}"
         plot = LinePlot(title, Axis("iteration", "iterations"), Axis(_VALUE, "bent"), looks, panels,
@@ -464,6 +469,7 @@ def _main_lineup(study: pd.DataFrame) -> Lineup | None:
 def _profile(lineup: Lineup, thresholds: Any) -> pd.DataFrame:
     first = lineup.runs.iloc[0]
     parts = []
+    tables = shares_by_size(lineup.runs.drop_duplicates([*BY_SIZE, "seed"]), "best_visible")
     for method in lineup.methods:
         own = lineup.runs[lineup.runs["method"] == method]
         strata = shares_by_size(own)
@@ -474,6 +480,7 @@ def _profile(lineup: Lineup, thresholds: Any) -> pd.DataFrame:
             "panel": name_runs(first), "method": method, "lacking": False,
             "method_variant": own["method_variant"].iloc[0], "seeds": sum(map(len, strata)),
             "x": thresholds, "mean": share_at_least(strata, thresholds), "low": low, "high": high,
+            "best_visible": share_at_least(tables, thresholds),
         }))  # fmt: skip
     return pd.concat(parts)
 
@@ -551,7 +558,6 @@ def _setting_figure(data: ReportData, sweep: Sweep) -> Figure:
         valued
     )
     points["optimum"] = pd.Series(1.0 if known else np.nan, points.index).where(valued)
-    points = _drop_twin(points)
     first = points.iloc[0].to_dict()
     runs_name = name_runs({**first, "task_variant": first["rest"]}, "n", "d")
     styles = lead_styles(data, points[points["panel"] == value])
@@ -573,7 +579,7 @@ def _setting_figure(data: ReportData, sweep: Sweep) -> Figure:
 
 _SETTING_LABELS = {
     "noise": "noise [sd of the values]",
-    "graph.alpha": "level \u03b1 of the edge test (confidence 1 \u2212 \u03b1)",
+    "graph.alpha": "level \u03b1 of the edge test",
 }
 
 
@@ -582,20 +588,22 @@ def value_by_path(data: ReportData) -> Iterator[Figure]:
     climbers = {digest: rate for digest, config in data.configs.items()
                 if (rate := _ascent_rate(config)) is not None}  # fmt: skip
     runs = scored_runs(data.runs)
-    runs = runs[runs["digest"].isin(climbers)]
+    stepping = set(data.curves.loc[data.curves["iteration"] > 0, "digest"])
+    runs = runs[runs["digest"].isin(climbers) & runs["digest"].isin(stepping)]
     plain = runs["method_variant"].isin(["", "search=ascent", "search=ascent_codes"])
     usual = runs["method"].map(lambda method: role_of(method) == USUAL).astype(bool)
     for _, family in runs[plain & usual & (runs["task_variant"] == "")].groupby(BY_N, sort=True):
         rates = family["digest"].map(climbers)
         if rates.nunique() < 2:
             continue
-        sizes = sorted(family["d"].unique())[-2:]
+        sizes = sorted(family["d"].unique())
+        sizes = sizes if len(sizes) < 3 else sizes[1::2][-2:]
         drawn = common_seeds(family[family["d"].isin(sizes)])
         keys = [*BY_SIZE, *SERIES, "seed"]
         curves = data.curves.merge(drawn[[*keys, "digest"]], on=[*keys, "digest"])
         points = mark_lacking(data, average_curves(curves, scores.VALUE_MODEL.name))
-        rate = drawn.assign(rate=drawn["digest"].map(climbers)).groupby(SERIES)["rate"].first()
-        points["x"] *= rate.reindex(pd.MultiIndex.from_frame(points[SERIES])).to_numpy()
+        rate_of = drawn.assign(rate=drawn["digest"].map(climbers)).groupby(SERIES)["rate"].first()
+        points["x"] *= rate_of.reindex(pd.MultiIndex.from_frame(points[SERIES])).to_numpy()
         points = points[points["x"] > 0]
         marks = data.best_visible.rename(columns={"best_visible_value": "best_visible"})
         points = points.merge(marks[[*BY_SIZE, "best_visible", "optimum"]], on=BY_SIZE)

@@ -14,7 +14,9 @@ from ddobench.report.tables.table import (
     Table,
     format_number,
     name_runs,
+    number_column,
     row_stem,
+    word_column,
 )
 from ddobench.scores import HELD_OUT_ERROR
 
@@ -98,12 +100,12 @@ def choice_table(judgements: pd.DataFrame, styles: Mapping[Key, Style]) -> pd.Da
 def describe_choices(table: pd.DataFrame) -> Table:
     """Describe the choices, one group per size and method."""
     columns = [
-        Column("candidate", lambda row: row["candidate"], words=True),
+        word_column("candidate", "candidate"),
         Column("chosen", lambda row: f"{row['chosen']} of {row['seeds']}",
                lambda row: row["chosen"]),
-        Column("rank correlation", lambda row: format_number(row["rank"]), lambda row: row["rank"]),
-        Column("error", lambda row: format_number(row["error"]), lambda row: row["error"]),
-        Column("judged", lambda row: str(row["judged"]), lambda row: row["judged"]),
+        number_column("rank correlation", "rank", format_number),
+        number_column("error", "error", format_number),
+        number_column("judged", "judged"),
         Column("why not judged", lambda row: row["reason"] or DASH, words=True),
     ]  # fmt: skip
     groups = []

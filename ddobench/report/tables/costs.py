@@ -1,6 +1,7 @@
 """What runs cost, by method and by command, and which runs failed or declined."""
 
 from collections.abc import Mapping
+from math import isnan
 from typing import Any
 
 import pandas as pd
@@ -15,7 +16,9 @@ from ddobench.report.tables.table import (
     format_number,
     format_ranges,
     name_runs,
+    number_column,
     row_stem,
+    word_column,
 )
 from ddobench.scores import SECONDS_CPU
 
@@ -54,25 +57,22 @@ def describe_cpu(table: pd.DataFrame) -> Table:
         dearest = study.groupby("label")["mean"].max().sort_values(kind="stable")
         rows = [
             {"label": str(label)}
+            | dict.fromkeys(sizes, float("nan"))
             | study[study["label"] == label].set_index(["d", "n"])["mean"].to_dict()
             for label in dearest.index
         ]
         columns = [
-            Column("method", lambda row: row["label"], words=True),
-            *(
-                Column(f"d = {d}, n = {n}", lambda row, size=(d, n): _format(row.get(size)),
-                       lambda row, size=(d, n): row.get(size, float("nan")))
-                for d, n in sizes
-            ),
-        ]  # fmt: skip
+            word_column("method", "label"),
+            *(number_column(f"d = {d}, n = {n}", (d, n), _format) for d, n in sizes),
+        ]
         groups.append(Group(name_runs(first), row_stem("costs", first), rows, columns,
                             task=str(first["task"])))  # fmt: skip
     return Table("costs", "CPU seconds", _NOTE, table, groups)
 
 
-def _format(seconds: float | None) -> str:
+def _format(seconds: float) -> str:
     """Format seconds with as many digits as another run would repeat."""
-    if seconds is None:
+    if isnan(seconds):
         return DASH
     return "< 0.1" if seconds < 0.1 else f"{seconds:.1f}" if seconds < 10 else f"{seconds:.0f}"
 
@@ -105,10 +105,9 @@ def describe_commands(table: pd.DataFrame) -> Table:
     """Describe the costs by command."""
     columns = [
         Column("command", lambda row: row["command"] or "not recorded", words=True),
-        Column("runs", lambda row: str(row["runs"]), lambda row: row["runs"]),
-        Column("CPU hours", lambda row: format_number(row["cpu_hours"]),
-               lambda row: row["cpu_hours"]),
-    ]  # fmt: skip
+        number_column("runs", "runs"),
+        number_column("CPU hours", "cpu_hours", format_number),
+    ]
     group = Group("", "", table.to_dict("records"), columns)
     return Table("command_costs", "Costs", summarise_costs(table), table, [group])
 
@@ -132,11 +131,11 @@ def describe_problems(table: pd.DataFrame, styles: Mapping[Key, Style]) -> Table
         label = styles[first["task"], first["method"], first["method_variant"]].label
         rows.append(first | {"label": label, "count": len(own), "where": where})
     columns = [
-        Column("method", lambda row: row["label"], words=True),
-        Column("status", lambda row: row["status"], words=True),
-        Column("runs", lambda row: str(row["count"]), lambda row: row["count"]),
+        word_column("method", "label"),
+        word_column("status", "status"),
+        number_column("runs", "count"),
         Column("reason", lambda row: row["reason"] or "no reason was recorded", words=True),
-        Column("where", lambda row: row["where"], words=True),
+        word_column("where", "where"),
     ]
     groups = [Group("", "", rows, columns)] if rows else []
     return Table("problems", "Failures and declines", _PROBLEMS_NOTE, table, groups)

@@ -26,7 +26,9 @@ from ddobench.report.tables.table import (
     format_percent,
     format_ranges,
     name_runs,
+    number_column,
     row_stem,
+    word_column,
 )
 from ddobench.scores import BEST_VISIBLE, HEADLINE
 from ddobench.stats.samples import mean_interval
@@ -229,9 +231,9 @@ def describe_factorial(factorial: Factorial) -> str:
 def describe_shares(factorials: list[Factorial]) -> Table:
     """Describe the shares of variance, one group per factorial."""
     columns = [
-        Column("source", lambda row: row["source"], words=True),
-        Column("share", lambda row: format_percent(row["share"]), lambda row: row["share"]),
-        Column("degrees of freedom", lambda row: str(row["freedom"]), lambda row: row["freedom"]),
+        word_column("source", "source"),
+        number_column("share", "share", format_percent),
+        number_column("degrees of freedom", "freedom"),
     ]
     groups = [_group(one, "cross", share_table([one]), columns) for one in factorials]
     title = "Which part explains the gain"
@@ -241,8 +243,8 @@ def describe_shares(factorials: list[Factorial]) -> Table:
 def describe_levels(factorials: list[Factorial]) -> Table:
     """Describe the gain of every level of every part, one group per factorial."""
     columns = [
-        Column("part", lambda row: row["part"], words=True),
-        Column("level", lambda row: row["level"], words=True),
+        word_column("part", "part"),
+        word_column("level", "level"),
         Column(f"gain over the best visible design ({HEADLINE.unit.sign})",
                lambda row: format_estimate(row["mean"], row["low"], row["high"]),
                lambda row: row["mean"]),

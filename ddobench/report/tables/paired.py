@@ -1,6 +1,6 @@
 """Differences on the same seeds: variants against the default, and method against method."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -22,7 +22,9 @@ from ddobench.report.tables.table import (
     format_p,
     format_percent,
     name_runs,
+    number_column,
     row_stem,
+    word_column,
 )
 from ddobench.scores import HEADLINE, contrasted_scores, find_score
 from ddobench.stats.samples import (
@@ -160,18 +162,16 @@ def explain_controls(table: pd.DataFrame) -> str:
 def describe_controls(table: pd.DataFrame) -> Table:
     """Describe the variants of methods against their defaults, one group per size."""
     columns = [
-        Column("variant", lambda row: str(row["label"]), words=True),
+        word_column("variant", "label"),
         *(
-            Column(heading, lambda row, s=score, t=text: t(row[s]),
-                   lambda row, s=score, v=value: row[s][v], over=over)
+            _score_column(heading, score, over, key, text)
             for score, over in contrasted_scores().items()
-            for heading, text, value in (
-                ("mean", _format_mean, "mean"), ("difference", format_change, "difference"),
-                ("p (Holm)", lambda row: format_p(row["p_holm"]), "p_holm"),
+            for heading, key, text in (
+                ("mean", "mean", _format_mean), ("difference", "difference", format_change),
+                ("p (Holm)", "p_holm", _format_holm),
             )
         ),
-        Column("pairs", lambda row: f"{row['pairs']:.0f}" if np.isfinite(row["pairs"]) else DASH,
-               lambda row: row["pairs"]),
+        number_column("pairs", "pairs", lambda n: f"{n:.0f}" if np.isfinite(n) else DASH),
     ]  # fmt: skip
     groups = []
     for _, size in table.groupby(BY_SIZE, sort=True):
@@ -184,6 +184,21 @@ def describe_controls(table: pd.DataFrame) -> Table:
         groups.append(Group(name_runs(first, "n", "d"), row_stem("controls", first, "d", "n"),
                             rows, columns, explain_controls(size), str(first["task"])))  # fmt: skip
     return Table("controls", "Controls", "", table, groups)
+
+
+def _score_column(
+    heading: str, score: str, over: str, key: str, text: Callable[[Row], str]
+) -> Column:
+    """Return a column about one score of rows that hold a row for each score."""
+    return Column(heading, lambda row: text(row[score]), lambda row: row[score][key], over=over)
+
+
+def _format_holm(row: Row) -> str:
+    return format_p(row["p_holm"])
+
+
+def _format_improvement(row: Row) -> str:
+    return format_percent(row["improvement"])
 
 
 def _format_mean(row: Row) -> str:
@@ -247,18 +262,16 @@ def _choose_pairs(values: Mapping[str, Sample]) -> list[tuple[str, str]]:
 def describe_pairs(table: pd.DataFrame) -> Table:
     """Describe method against method, one group per task, variant and budget."""
     columns = [
-        Column("n", lambda row: str(row["n"]), lambda row: row["n"]),
-        Column("d", lambda row: str(row["d"]), lambda row: row["d"]),
-        Column("first", lambda row: str(row["first_label"]), words=True),
-        Column("second", lambda row: str(row["second_label"]), words=True),
+        number_column("n", "n"),
+        number_column("d", "d"),
+        word_column("first", "first_label"),
+        word_column("second", "second_label"),
         *(
-            Column(heading, lambda row, s=score, t=text: t(row[s]),
-                   lambda row, s=score, v=value: row[s][v], over=over)
+            _score_column(heading, score, over, key, text)
             for score, over in contrasted_scores().items()
-            for heading, text, value in (
-                ("difference", format_change, "difference"),
-                ("p (Holm)", lambda row: format_p(row["p_holm"]), "p_holm"),
-                ("P(better)", lambda row: format_percent(row["improvement"]), "improvement"),
+            for heading, key, text in (
+                ("difference", "difference", format_change), ("p (Holm)", "p_holm", _format_holm),
+                ("P(better)", "improvement", _format_improvement),
             )
         ),
         Column("pairs", _format_pairs, lambda row: row["pairs"]),

@@ -27,7 +27,9 @@ from ddobench.report.tables.table import (
     format_number,
     format_percent,
     name_runs,
+    number_column,
     row_stem,
+    word_column,
 )
 from ddobench.scores import (
     BEST_VISIBLE,
@@ -259,13 +261,13 @@ def describe_leaderboard(board: pd.DataFrame, scores: pd.DataFrame) -> Table:
 def board_columns(scores: pd.DataFrame) -> list[Column]:
     """Return the columns of the leaderboard, those that a phone has room for first."""
     found = [
-        _score_column(heading, score, table, part, minor=score not in (HEADLINE, INVALID_FINAL))
+        score_column(heading, score, table, part, minor=score not in (HEADLINE, INVALID_FINAL))
         for score, table in known_scores(scores, leaderboard_scores())
         for heading, part in score.board.items()
     ]
     return [
         Column("Rank", _format_rank, lambda row: row["rank"]),
-        Column("Method", lambda row: str(row["label"]), words=True),
+        word_column("Method", "label"),
         *sorted(found, key=lambda column: column.minor),
         Column("Above best visible, sd", _format_gain, lambda row: row["gain_mean"], minor=True),
         Column("Seeds", describe_counts, lambda row: row["seeds"], words=True, minor=True),
@@ -313,11 +315,11 @@ def describe_scores(scores: pd.DataFrame, notes: Sequence[str], sheet: Sheet = "
             continue  # runs of a version that knew none of them
         first = study.iloc[0]
         columns = [
-            Column("n", lambda row: str(row["n"]), lambda row: row["n"]),
-            Column("d", lambda row: str(row["d"]), lambda row: row["d"]),
-            Column("method", lambda row: str(row["label"]), words=True),
+            number_column("n", "n"),
+            number_column("d", "d"),
+            word_column("method", "label"),
             *(
-                _score_column(heading, score, table, part)
+                score_column(heading, score, table, part)
                 for score, table in known
                 for heading, part in table.cells.items()
             ),
@@ -331,9 +333,10 @@ def describe_scores(scores: pd.DataFrame, notes: Sequence[str], sheet: Sheet = "
     return Table(sheet, sheet.capitalize(), note, scores, groups)
 
 
-def _score_column(
+def score_column(
     heading: str, score: Score, table: Tabled, part: Part, *, minor: bool = False
 ) -> Column:
+    """Return a column of one part of a score."""
     return Column(
         heading,
         lambda row: format_part(row, score, table, part),

@@ -24,6 +24,7 @@ from ddobench.report.tables.table import (
     format_ranges,
     name_runs,
     row_stem,
+    word_column,
 )
 from ddobench.scores import HEADLINE, SHARE
 from ddobench.stats.samples import Sample, mean_intervals
@@ -168,13 +169,9 @@ def describe_settings(table: pd.DataFrame, styles: Mapping[Key, Style]) -> Table
             lambda measure: MEASURES[measure].sign
         )  # fmt: skip
         columns = [
-            Column("method", lambda row: row["label"], words=True),
-            *(
-                Column(f"{first['setting']}={level} [{units[level]}]",
-                       lambda row, at=level: _format_cell(row["levels"].get(at)),
-                       lambda row, at=level: _sort_value(row["levels"].get(at)))
-                for level in levels
-            ),
+            word_column("method", "label"),
+            *(_level_column(f"{first['setting']}={level} [{units[level]}]", level)
+              for level in levels),
             Column("seeds", lambda row: format_ranges(row["seeds"]), lambda row: max(row["seeds"])),
         ]  # fmt: skip
         rows = [
@@ -189,6 +186,11 @@ def describe_settings(table: pd.DataFrame, styles: Mapping[Key, Style]) -> Table
         groups.append(Group(f"{first['setting']}: {name_sweep(first)}", stem, rows, columns,
                             _explain(sweep, notes), str(first["task"])))  # fmt: skip
     return Table("settings", "Methods against one setting", "", table, groups)
+
+
+def _level_column(heading: str, level: str) -> Column:
+    return Column(heading, lambda row: _format_cell(row["levels"].get(level)),
+                  lambda row: _sort_value(row["levels"].get(level)))  # fmt: skip
 
 
 def _ranked_series(sweep: pd.DataFrame) -> list[pd.DataFrame]:

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from ddobench.report.tables.scores import format_part
+from ddobench.report.tables.scores import score_column
 from ddobench.report.tables.select import (
     BY_N,
     BY_SIZE,
@@ -40,6 +40,8 @@ from ddobench.report.tables.table import (
     format_number,
     format_p,
     name_runs,
+    number_column,
+    word_column,
 )
 from ddobench.scores import HEADLINE, standing_scores
 from ddobench.stats.resampling import iqm_interval
@@ -264,19 +266,14 @@ def _count_lost(lineup: Lineup, tried: pd.DataFrame, counted: int) -> dict[str, 
 def describe_standings(table: pd.DataFrame) -> Table:
     """Describe the standings, one group per line-up."""
     columns = [
-        Column("place", lambda row: str(row["place"]), lambda row: row["place"]),
-        Column("method", lambda row: str(row["label"]), words=True),
-        Column("mean rank", lambda row: format_number(row["mean_rank"]),
-               lambda row: row["mean_rank"]),
+        number_column("place", "place"),
+        word_column("method", "label"),
+        number_column("mean rank", "mean_rank", format_number),
         Column("share of optimum, IQM", _format_share, lambda row: row["share_iqm"]),
-        *(
-            Column(one.key, lambda row, s=score, t=one: format_part(row, s, t, "mean"),
-                   lambda row, key=one.key: row[key])
-            for score, one in standing_scores()
-        ),
-        Column("sizes", lambda row: str(row["blocks"]), lambda row: row["blocks"]),
+        *(score_column(one.key, score, one, "mean") for score, one in standing_scores()),
+        number_column("sizes", "blocks"),
         Column("runs", _format_counts, lambda row: row["seeds"], words=True),
-    ]  # fmt: skip
+    ]
     groups = [
         Group(name_lineup(own.iloc[0]), f"standings-{i}", own.to_dict("records"), columns,
               explain_standings(own))

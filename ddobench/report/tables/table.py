@@ -20,7 +20,7 @@ MINUS = "\u2212"
 DASH = "\u2013"
 INTERVAL_RULE = f"Student's t below {FEW} seeds, the BCa bootstrap from {FEW} on"
 DIGITS = 10  # in a CSV of a report; further ones of a mean depend on the CPU
-Row = Mapping[Any, Any]
+Row = Any  # a mapping, or a row of a frame
 
 _EXACT = 1e-9  # what is smaller in absolute value is printed as 0
 _LONGEST_STEM = 80  # letters of a file name
@@ -63,6 +63,18 @@ class Column:
     def full_heading(self) -> str:
         """The heading where there is no second line for the one over it."""
         return f"{self.over}, {self.heading}" if self.over else self.heading
+
+
+def number_column(
+    heading: str, key: Any, text: Callable[[Any], str] = str, **look: Any
+) -> Column:  # fmt: skip
+    """Return a column of the numbers that rows have under a key."""
+    return Column(heading, lambda row: text(row[key]), lambda row: row[key], **look)
+
+
+def word_column(heading: str, key: Any, **look: Any) -> Column:
+    """Return a column of the words that rows have under a key."""
+    return Column(heading, lambda row: str(row[key]), words=True, **look)
 
 
 @dataclass(frozen=True)
@@ -152,9 +164,11 @@ def to_latex(group: Group) -> str:
         f"p{{{c.width:g}\\linewidth}}" if c.width else "l" if c.words else "r"
         for c in group.columns
     ]
-    headings = [escape_latex(column.full_heading) for column in group.columns]
+    headings: dict[Any, str] = {
+        i: escape_latex(column.full_heading) for i, column in enumerate(group.columns)
+    }
     frame = pd.DataFrame([[escape_latex(text) for text in line] for line in group.texts()])
-    frame = frame.reindex(columns=range(len(headings)))
+    frame = frame.reindex(columns=[*headings])
     styler = frame.style.hide(axis="index").format_index(lambda i: headings[i], axis="columns")
     text = styler.to_latex(hrules=True, column_format="".join(kinds))
     return f"% needs \\usepackage{{booktabs}}\n{text}"

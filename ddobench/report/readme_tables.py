@@ -1,0 +1,199 @@
+"""Writes the tables of the project's README, by `python -m ddobench.report.readme_tables`.
+
+Those of tasks, methods and parts come from their files, those of results from `results/paper`.
+"""
+
+import functools
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pandas as pd
+
+from ddobench import registry
+from ddobench.cli.published_costs import read_published
+from ddobench.report.tables.table import MINUS, escape_markdown
+from ddobench.store.runs import load
+
+README = Path("README.md")
+PUBLISHED = Path("results/paper")
+_QUESTION = re.compile(r"^\| `(\w+)` \| ([^|]+\?) \|", re.MULTILINE)
+_MARK = "<!-- {name}: written by python -m ddobench.report.readme_tables -->\n"
+
+
+def tasks() -> Iterator[str]:
+    """Yield a line for each task."""
+    yield "| task | what it is |\n|---|---|"
+    for entry in registry.entries("task"):
+        yield f"| `{entry.name}` | {entry.summary} |"
+
+
+def methods() -> Iterator[str]:
+    """Yield a line for each method: those made of parts first."""
+    lineups = {entry.name: registry.line_up(entry.name) for entry in registry.entries("method")}
+    yield f"| method | what it is | {' | '.join(registry.PARTS)} |"
+    yield "|---" * (2 + len(registry.PARTS)) + "|"
+    for entry in sorted(registry.entries("method"), key=lambda entry: not lineups[entry.name]):
+        parts = lineups[entry.name]
+        cells = [parts.get(name, "") for name in registry.PARTS]
+        yield f"| `{entry.name}` | {entry.summary} | {' | '.join(cells)} |"
+
+
+def parts() -> Iterator[str]:
+    """Yield a line for each group of parts, with the question that ARCHITECTURE has it answer."""
+    questions = dict(_QUESTION.findall(Path("ARCHITECTURE.md").read_text(encoding="utf-8")))
+    yield "| part | question | choices |\n|---|---|---|"
+    for group in registry.PARTS:
+        choices = ", ".join(f"`{entry.name}`" for entry in registry.entries(group))
+        yield f"| `{group}` | {questions[group]} | {choices} |"
+
+
+@functools.cache
+def default_scores() -> pd.DataFrame:
+    """Return the published scores at full budget, of plain tasks."""
+    scores = pd.read_csv(PUBLISHED / "tables" / "scores.csv", keep_default_na=False)
+    return scores[(scores["budget"] == "full") & (scores["task_variant"] == "")]
+
+
+_SIZES = ((11, 2000), (21, 2000), (41, 10_000))  # of the chain: d and N
+_SHOWN_SEEDS = range(10)  # those that all methods have
+
+
+@functools.cache
+def chain_runs() -> pd.DataFrame:
+    """Return the published runs on plain chains at full budget."""
+    runs = load(PUBLISHED / "records")
+    return runs[(runs["task"] == "chain") & (runs["task_variant"] == "")
+                & (runs["budget"] == "full") & (runs["status"] == "ok")]  # fmt: skip
+
+
+def chains() -> Iterator[str]:
+    """Yield a line for each method that ran on the chains: its values, invalid designs and cost."""
+    runs = chain_runs()
+    runs = runs[(runs["method_variant"] == "") & runs["seed"].isin(_SHOWN_SEEDS)]
+    wanted = ["final_model", "optimum", "invalid_final"]
+    cells = [runs[(runs["d"] == d) & (runs["n"] == n)] for d, n in _SIZES]
+    means = [own.groupby("method")[wanted].mean() for own in cells]
+    labels = {row["method"]: row["label"] for row in default_scores().to_dict("records")
+              if row["task"] == "chain" and row["method_variant"] == ""}  # fmt: skip
+    costs = {one.method: one.cpu for one in read_published()
+             if (one.task, one.budget, one.d, one.n) == ("chain", "full", *_SIZES[-1])}  # fmt: skip
+    heads = [f"d={d}, N={n:,}" if n >= 10_000 else f"d={d}, N={n}" for d, n in _SIZES]
+    yield f"| method | {' | '.join(heads)} | invalid there | CPU s a seed |"
+    yield "|---" * (3 + len(heads)) + "|"
+    optima = [f"{own['optimum'][own['method'] == 'naive'].mean():.2f}" for own in cells]
+    yield f"| *optimum, exact* | {' | '.join(optima)} | | |"
+    shared = set.intersection(*(set(table.index) for table in means))
+    for method in means[-1]["final_model"].sort_values(ascending=False, kind="stable").index:
+        if method in shared:
+            assert all(own["method"].eq(method).sum() == len(_SHOWN_SEEDS) for own in cells)
+            best_visible = method == "naive"
+            name = "*best visible design*" if best_visible else labels[method]
+            values = [f"{table.loc[method, 'final_model']:.2f}" for table in means]
+            invalid = means[-1].loc[method, "invalid_final"]
+            cost = f"{costs[method]:.1g}" if costs[method] < 1 else f"{costs[method]:.0f}"
+            cells_shown = [*values, f"{100 * invalid:.0f} %", "0" if costs[method] < 0.01 else cost]
+            yield f"| {name} | {' | '.join(cells_shown)} |".replace("| -", f"| {MINUS}")
+
+
+_FRESH_SEEDS = range(10, 20)  # of the controls
+_CONTROLS = {  # what FGM works with, and its variant
+    "codes of a VAE, discovered edges": "",
+    "codes of a VAE, the same edges permuted": "graph=permuted",
+    "codes of a VAE, no edges": "graph=empty",
+    "codes of a VAE, discovered edges, ten times further": "search=ascent",
+    "normal scores, discovered edges": "latent=scores search=ascent",
+    "normal scores, no edges": "latent=scores graph=empty search=ascent",
+    "hidden coordinates, discovered edges": "latent=oracle search=ascent",
+    "hidden coordinates, no edges": "latent=oracle graph=empty search=ascent",
+    "hidden coordinates, true edges": "latent=oracle graph=true search=ascent",
+}
+
+
+def controls() -> Iterator[str]:
+    """Yield a line for each control of FGM: its own choice, an oracle's, invalid designs."""
+    runs = chain_runs()
+    runs = runs[(runs["d"] == 21) & (runs["n"] == 10_000) & runs["seed"].isin(_FRESH_SEEDS)]
+    yield "| FGM works with | value | oracle's best step | invalid |\n|---|---|---|---|"
+    wanted = ["final_model", "best_oracle", "invalid_final"]
+    given = {words: ("fgm", variant) for words, variant in _CONTROLS.items()}
+    for words, key in ({"*best visible design*": ("naive", "")} | given).items():
+        own = runs[(runs["method"] == key[0]) & (runs["method_variant"] == key[1])]
+        assert len(own) == len(_FRESH_SEEDS)
+        value, best, invalid = own[wanted].mean()
+        line = f"| {words} | {value:.2f} | {best:.2f} | {100 * invalid:.0f} % |"
+        yield line.replace("| -", f"| {MINUS}")
+
+
+_ELSEWHERE = {  # RaM's tables (ICLR 2025), best and median; FGM's are those of the paper's notebook
+    "fgm": "0.811, 0.540 (the paper's notebook)", "ga": "0.969, 0.582",
+    "ensemble_mean": "0.985, 0.630", "ensemble_min": "0.979, 0.628", "cma": "0.944, 0.539",
+    "reinforce": "0.935, 0.466", "ram": "0.981, 0.552", "coms": "0.953, 0.513", "naive": "0.439",
+}  # fmt: skip
+
+
+def tfbind8() -> Iterator[str]:
+    """Yield a line for each method on TFBind8: its best and its median design, and elsewhere."""
+    yield "| method | best of 128 | median of 128 | published: best, median |\n|---|---|---|---|"
+    scores = default_scores()
+    own = scores[scores["task"] == "tfbind8"].astype({"normalised_p100": float})
+    ordered = own.sort_values("normalised_p100", ascending=False, kind="stable")
+    for row in ordered.to_dict("records"):
+        name = "*best visible design*" if row["method"] == "naive" else row["label"]
+        found = f"{row['normalised_p100']:.3f} | {float(row['normalised_p50']):.3f}"
+        yield f"| {name} | {found} | {_ELSEWHERE.get(row['method'], '')} |"
+
+
+_SHORT = {"holds": "\u2713", "fails": "\u2717", "undecided": "?", "not run": "", "": ""}
+
+
+def paper() -> Iterator[str]:
+    """Yield what becomes of the paper's claims: what holds first, then a line per claim."""
+    readings = pd.read_csv(PUBLISHED / "tables" / "readings.csv", keep_default_na=False)
+    claims = pd.read_csv(PUBLISHED / "tables" / "claims.csv", keep_default_na=False)
+    texts = claims.drop_duplicates("id").set_index("id")["text"]
+    for title, together in (
+        ("Robust, holding in every reading", "robust"),
+        ("Depending on the reading", "depends on the reading"),
+        ("Refuted, holding in none", "refuted"),
+        ("Undecided", "undecided"),
+    ):
+        own = readings[readings["together"] == together]
+        if len(own):
+            yield f"- **{title} ({len(own)} of {len(readings)}):** " + " ".join(
+                escape_markdown(texts[name]) for name in own["id"]
+            )
+    yield ""
+    columns = [str(name) for name in readings if name not in ("id", "together")]
+    yield f"| claim | {' | '.join(columns)} | together |"
+    yield "|---" * (2 + len(columns)) + "|"
+    for row in readings.to_dict("records"):
+        cells = [_SHORT[row[name]] for name in columns]
+        name = f"[{row['id']}](results/paper/tables/claims.md)"
+        yield f"| {name} | {' | '.join(cells)} | {row['together']} |"
+
+
+TABLES: dict[str, Callable[[], Iterator[str]]] = {
+    "tasks": tasks, "methods": methods, "parts": parts, "chains": chains, "tfbind8": tfbind8,
+    "controls": controls, "paper": paper,
+}  # fmt: skip
+
+
+def find_table(name: str) -> re.Pattern[str]:
+    """Return what finds the place of a table in the README."""
+    return re.compile(rf"(?<={re.escape(_MARK.format(name=name))}).+?(?=<!-- end -->)", re.DOTALL)
+
+
+def write_tables() -> None:
+    """Write the tables as the files have them now."""
+    text = README.read_text(encoding="utf-8")
+    for name, lines in TABLES.items():
+        place = find_table(name).search(text)
+        if place is None:
+            raise SystemExit(f"there is no place for the table {name} in {README}")
+        text = "".join([text[: place.start()], "\n".join(lines()), "\n", text[place.end() :]])
+    README.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write_tables()

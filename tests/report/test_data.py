@@ -1,0 +1,243 @@
+"""Promises of what a report rests on: which runs count, what they are measured by, and only once."""
+
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ddobench.report import data as data_module
+from ddobench.report import write_report, writer
+from ddobench.report.data import ReportData
+from ddobench.report.figures.details import climbing_runs, column, find_details, read_details
+from ddobench.report.sections import make_tables
+from ddobench.report.tables.select import (
+    best_visible_means,
+    common_seeds,
+    expected_seeds,
+    share_of_optimum,
+)
+from ddobench.report.verdicts import Judgement
+from tests.support.synthetic_runs import (
+    Row,
+    climb,
+    curve_of,
+    data_with,
+    evidence_of,
+    failed_row,
+    run_row,
+    sweep,
+)
+from tests.support.synthetic_stores import Details, stored_with
+
+TABLES = (
+    *("score_table", "leaderboard", "control_table", "pair_table"),
+    *("standing_table", "find_sweeps", "setting_table", "find_factorials", "read_judgements"),
+    *("choice_table", "best_visible_means"),
+)
+YOUNGER = ("label", "color", "regret_unit", "command", "privileges", "best_oracle")
+
+
+def noisy(naive: bool = True, **changes: Any) -> list[Row]:
+    """Return runs that see a best value of 6 whose design is worth 4 on one seed, 5 on the other."""
+    same = {"best_visible": 6.0, "y_sd": 2.0, **changes}
+    worth = [climb("naive", seed=seed, final_model=4.0 + seed, **same) for seed in (0, 1)]
+    return [climb("ga", seed=s, final_model=7.0, **same) for s in (0, 1)] + (worth if naive else [])
+
+
+def test_under_noise_the_best_visible_design_is_what_it_is_truly_worth() -> None:
+    data = evidence_of(noisy())
+    assert data.runs["best_visible"].tolist() == [4.0, 5.0] * 2
+    gains = data.scores.set_index("method")["gain_mean"]
+    assert gains.to_dict() == {"ga": 2.5, "naive": 0.0}
+    assert set(data.scores["best_visible"]) == {4.5}
+    (means,) = best_visible_means(data.runs).to_dict("records")
+    assert means["best_visible_value"] == 4.5
+    assert means["best_visible_share"] == pytest.approx(0.45)
+    assert means["best_visible_regret"] == pytest.approx(5.5)
+    raw = evidence_of(noisy(regret_unit="raw"))
+    assert raw.best_visible["best_visible_regret"].tolist() == pytest.approx([11.0])
+
+
+def test_without_a_run_that_returns_it_the_visible_value_stands_in() -> None:
+    failed = climb("naive", best_visible=6.0, status="failed")
+    for rows in (noisy(naive=False), [*noisy(naive=False), failed]):
+        data = evidence_of(rows)
+        assert set(data.runs["best_visible"]) == {6.0}
+        assert data.scores.set_index("method").loc["ga", "gain_mean"] == 1.0
+        assert best_visible_means(data.runs)["best_visible_value"].tolist() == [6.0]
+    other = evidence_of([*noisy(naive=False), *noisy(n=200)])  # the run of another size
+    assert other.runs.groupby("n")["best_visible"].mean().to_dict() == {100: 6.0, 200: 4.5}
+
+
+def test_what_the_best_visible_design_is_worth_does_not_depend_on_a_filter() -> None:
+    data = ReportData.of(pd.DataFrame(noisy()), {"method": "ga"})
+    assert data.runs["best_visible"].tolist() == [4.0, 5.0]
+
+
+def test_the_share_of_the_optimum_is_one_function_and_needs_a_positive_optimum() -> None:
+    optima = (10.0, 0.0, -1.0, np.nan)
+    rows = [climb(seed=s, optimum=x, optimum_share=0.123) for s, x in enumerate(optima)]
+    runs = evidence_of(rows).runs
+    pd.testing.assert_series_equal(
+        runs["optimum_share"], share_of_optimum(runs), check_names=False
+    )
+    assert runs["optimum_share"].tolist() == pytest.approx([0.4, *[np.nan] * 3], nan_ok=True)
+
+
+def test_a_value_that_differs_from_the_optimum_by_rounding_has_reached_it() -> None:
+    runs = evidence_of([run_row(final_model=4.0 * (1 - 1e-15))]).runs
+    assert share_of_optimum(runs).tolist() == [1.0]
+
+
+def seeds_of(runs: pd.DataFrame) -> dict[str, list[int]]:
+    """Return the seeds of each method."""
+    return {str(method): sorted(own["seed"]) for method, own in runs.groupby("method")}
+
+
+def having(**seeds: range) -> pd.DataFrame:
+    """Return the runs of methods that have these seeds."""
+    return evidence_of([climb(m, seed=s) for m, own in seeds.items() for s in own]).runs
+
+
+def test_series_are_compared_on_the_seeds_that_those_with_half_of_the_usual_ones_share() -> None:
+    most = dict.fromkeys(("ga", "rwr", "cma"), range(10))
+    runs = having(**most, coms=range(5), few=range(3, 7), other=range(20, 23))
+    assert expected_seeds(runs).tolist() == [10]
+    assert seeds_of(common_seeds(runs)) == {
+        "ga": [*range(5)], "rwr": [*range(5)], "cma": [*range(5)], "coms": [*range(5)],
+        "few": [3, 4],  # what it has of them
+        "other": [20, 21, 22],  # it has none of them
+    }  # fmt: skip
+
+
+def test_a_seed_does_not_depend_on_another_size_and_no_runs_share_none() -> None:
+    runs = evidence_of([climb(m, d, s) for m, d in (("ga", 11), ("rwr", 11), ("rwr", 21))
+                        for s in range(2 if (m, d) == ("ga", 11) else 4)]).runs  # fmt: skip
+    kept = common_seeds(runs)
+    assert kept.groupby(["method", "d"]).size().to_dict() == {
+        ("ga", 11): 2, ("rwr", 11): 2, ("rwr", 21): 4,
+    }  # fmt: skip
+    assert common_seeds(runs.head(0)).empty
+
+
+@pytest.mark.slow
+def test_every_table_of_a_report_is_computed_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [
+        climb(method, 11, seed, n=n, method_variant=variant)
+        for n in range(100, 600, 100)  # more than have figures of their own
+        for method, variant in (("ga", ""), ("ga", "prior=1"), ("naive", ""))
+        for seed in (0, 1)
+    ]
+    runs = [(row | {"digest": f"{row['digest']}-{row['n']}"}, {}) for row in rows]
+    stored_with(tmp_path / "runs", runs)
+    counts: Counter[str] = Counter()
+
+    def counted(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any) -> Any:
+            counts[name] += 1
+            return function(*args)
+
+        return call
+
+    ours = [module for name, module in sys.modules.items() if name.startswith("ddobench.report")]
+    for name in TABLES:
+        function = getattr(data_module, name)
+        for module in ours:
+            if vars(module).get(name) is function:
+                monkeypatch.setattr(module, name, counted(name, function))
+    monkeypatch.setattr(  # which takes its time
+        writer, "render_all",
+        lambda figures, _: {(figure.name, "svg"): b"<svg></svg>" for figure in figures},
+    )  # fmt: skip
+    (tmp_path / "claims.yaml").write_text("claims: []")
+    written = write_report(tmp_path / "runs", tmp_path / "report", formats="svg",
+                           claims=tmp_path / "claims.yaml")  # fmt: skip
+    assert "30 runs" in written.message
+    assert counts == Counter(TABLES)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [],
+        [run_row()],
+        [{name: value for name, value in row.items() if name not in YOUNGER} for row in sweep()],
+        [*sweep(seeds=2), *({k: v for k, v in row.items() if k not in YOUNGER}
+                            for row in sweep(seeds=4) if row["seed"] > 1)],
+        [failed_row(seed=seed) for seed in range(3)],
+        [run_row(seed=seed, status="declined") for seed in range(3)],
+    ],
+    ids=["none", "one", "of an older version", "of two versions", "failed", "declined"],
+)  # fmt: skip
+def test_runs_of_any_age_and_fate_have_all_tables(rows: list[Row]) -> None:
+    data = evidence_of(rows)
+    assert len(data.runs) == len(rows)
+    files = {name for t in make_tables(data, Judgement()).values() for name in t.files()}
+    assert {"leaderboard.md", "scores.csv", "problems.md"} <= files
+    assert data.scores["ok"].sum() == sum(row["status"] == "ok" for row in rows)
+
+
+def test_runs_of_two_versions_are_one_series() -> None:
+    young, old = sweep(["ga"], [10], 3), sweep(["ga"], [10], 6)[3:]
+    old = [{name: value for name, value in row.items() if name not in YOUNGER} for row in old]
+    assert evidence_of([*young, *old]).scores["seeds"].tolist() == [6]
+
+
+def test_configurations_that_look_alike_but_are_not_are_kept_apart() -> None:
+    rows = [run_row("ga", seed=seed, digest=digest) for digest in ("abc", "def") for seed in (0, 1)]
+    scores = evidence_of(rows).scores
+    assert scores["method_variant"].tolist() == ["digest=abc", "digest=def"]
+    assert scores["seeds"].tolist() == [2, 2]
+
+
+def test_a_run_that_vanishes_after_it_was_read_stays_in_the_tables(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    data = stored_with(tmp_path, [(climb("ga", seed=seed), {"units": 1}) for seed in range(3)])
+    for path in data.runs["path"]:
+        (tmp_path / path).unlink()
+    tables = make_tables(data, Judgement())
+    assert tables["scores"].frame["seeds"].tolist() == [3]
+    assert tables["choices"].frame.empty
+    assert caplog.text == ""
+
+
+def test_the_plainest_climbing_run_comes_first() -> None:
+    rows = [climb(method_variant=v, seed=s) for v in ("graph=empty", "") for s in (1, 0)]
+    rows += [climb("naive"), climb(seed=2, status="failed")]
+    stored = data_with(rows, [curve_of(r, 0 if r["method"] == "naive" else 5) for r in rows])
+    runs = climbing_runs(stored)
+    assert list(zip(runs["method_variant"], runs["seed"], strict=True)) == [
+        ("", 0), ("", 1), ("graph=empty", 0), ("graph=empty", 1),
+    ]  # fmt: skip
+
+
+def test_the_first_run_that_has_everything_asked_for_is_found(tmp_path: Path) -> None:
+    kept: list[Details] = [{}, {"edges": None}, {"edges": [], "cliques": 2}]
+    stored = stored_with(tmp_path, [(climb(seed=s), kept[s]) for s in range(3)])
+    found = find_details(stored, stored.runs, ["edges", "cliques"])
+    assert found is not None
+    assert (found[0]["seed"], found[1]) == (2, {"edges": [], "cliques": 2})
+    assert find_details(stored, stored.runs, ["codes"]) is None
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_bytes(b"torn")])
+def test_a_file_that_is_gone_or_torn_has_no_details(tmp_path: Path, damage: Any) -> None:
+    stored = stored_with(tmp_path, [(climb(), {"edges": []})])
+    run = stored.runs.iloc[0]
+    assert read_details(stored, run) == {"edges": []}
+    damage(tmp_path / run["path"])
+    assert read_details(stored, run) == {}
+
+
+def test_runs_that_were_never_stored_have_no_details_and_lack_columns() -> None:
+    stored = evidence_of([climb()])
+    assert read_details(stored, stored.runs.iloc[0]) == {}
+    assert column(stored.runs, "graph").tolist() == [""]

@@ -1,0 +1,172 @@
+"""Promises of the one type of table: its files are well formed, whatever the names in it."""
+
+import re
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ddobench.report.claims import read_claims
+from ddobench.report.sections import make_tables
+from ddobench.report.tables.table import (
+    Column,
+    Group,
+    Table,
+    escape_latex,
+    escape_markdown,
+    file_stem,
+    format_change,
+    format_p,
+    format_ranges,
+    name_runs,
+    row_stem,
+    to_latex,
+)
+from ddobench.report.verdicts import judge_all
+from tests.support.pages import DASH, MINUS, SCRIPT
+from tests.support.synthetic_runs import evidence_of, failed_row, run_row, sweep
+
+NASTY = rf"50% of $x_i$ & {{a}} #1 ~ ^ \input <b> | † ‡ § ¶ {MINUS} {DASH} ✓ ✗ …"
+NAME = Column("name", lambda row: str(row["name"]), words=True)
+VALUE = Column("mean", lambda row: f"{row['x']:.1f}", lambda row: row["x"], over="value")
+
+
+def group_of(*rows: dict[str, Any], stem: str = "mine-a", **changes: Any) -> Group:
+    """Return rows with a name and a number under a heading."""
+    return Group("a & b", stem, rows, [NAME, VALUE], **changes)
+
+
+def check_well_formed(text: str) -> int:
+    """Check a tabular as TeX would, and return its number of rows without the header."""
+    body = re.sub(r"(?m)^%.*$", "", text)
+    bare = re.sub(r"\\[&%$#_{}]", "", body)  # what is escaped has no meaning
+    depth = 0
+    for sign in bare:
+        depth += {"{": 1, "}": -1}.get(sign, 0)
+        assert depth >= 0, "a brace is closed that was not opened"
+    assert depth == 0, "a brace is opened and not closed"
+    assert bare.count("$") % 2 == 0
+    for sign in "%#_~^":
+        assert sign not in bare
+    (columns,) = re.findall(r"\\begin\{tabular\}\{(.*)\}\n", text)
+    count = len(re.sub(r"p\{[^}]*\}", "p", columns))
+    rows = [line for line in bare.splitlines() if line.endswith(r"\\")]
+    assert {row.count("&") + 1 for row in rows} == {count}, "a row has too few or too many cells"
+    assert [line for line in bare.split("\n") if line.startswith("[")] == []
+    order = [text.index(f"\\{rule}") for rule in ("toprule", "midrule", "bottomrule")]
+    assert order == sorted(order)
+    return len(rows) - 1
+
+
+def test_a_table_has_all_digits_in_its_csv_and_the_same_texts_for_people_everywhere() -> None:
+    frame = pd.DataFrame({"name": ["a_b"], "x": [1 / 3]})
+    group = group_of(*frame.to_dict("records"), note="mind <this>")  # type: ignore[arg-type]
+    files = Table("mine", "Mine", "", frame, [group]).files()
+    assert files["mine.csv"] == "name,x\na_b,0.3333333333\n"
+    assert files["mine.md"].splitlines() == [
+        "# Mine", "", "## a &amp; b", "", "mind &lt;this&gt;", "", "| name | value, mean |",
+        "| :--- | ---: |", "| a_b | 0.3 |",
+    ]  # fmt: skip
+    assert "a\\_b & 0.3 \\\\" in files["mine-a.tex"]
+    assert group.cells() == [[(NAME, "a_b", None), (VALUE, "0.3", 1 / 3)]]
+
+
+def test_a_group_without_a_stem_has_no_file_and_an_empty_table_has_its_title() -> None:
+    frame = pd.DataFrame(columns=["name"])
+    assert set(Table("mine", "Mine", "", frame, [group_of(stem="")]).files()) == {
+        "mine.csv", "mine.md",
+    }  # fmt: skip
+    assert Table("mine", "Mine", "", frame).files() == {"mine.csv": "name\n", "mine.md": "# Mine\n"}
+
+
+def test_groups_are_found_by_their_task() -> None:
+    table = Table("mine", "Mine", "", pd.DataFrame(), [group_of(task="a"), group_of(task="b")])
+    assert [group.task for group in table.of_task("b")] == ["b"]
+
+
+def test_every_sign_that_tex_would_act_upon_is_escaped() -> None:
+    assert escape_latex("a_b & 5% <x>") == r"a\_b \& 5\% \textless{}x\textgreater{}"
+    assert escape_latex("\\~^{}$#") == (
+        r"\textbackslash{}\textasciitilde{}\textasciicircum{}\{\}\$\#"
+    )
+    assert escape_latex(f"{MINUS}1 {DASH} FGM†") == r"$-$1 -- FGM$\dagger$"
+    assert escape_latex("two\nlines\tand  gaps 5\u00a0%") == r"two lines and gaps 5~\%"
+
+
+@pytest.mark.parametrize("start", ["[0.1, 0.2]", "*"])
+def test_no_row_begins_with_what_a_line_break_would_swallow(start: str) -> None:
+    assert escape_latex(start) == "{}" + start
+
+
+def test_a_text_is_no_column_no_line_and_no_markup_of_markdown() -> None:
+    assert escape_markdown("a|b\nc & <i>") == "a\\|b c &amp; &lt;i&gt;"
+
+
+def test_a_tabular_has_as_many_cells_as_columns_and_balanced_braces() -> None:
+    wide = Column("name", NAME.text, words=True, width=0.4)
+    rows = [{"name": NASTY, "x": 1.0}, {"name": "[", "x": 2.0}]
+    text = to_latex(Group("", "mine", rows, [wide, VALUE]))
+    assert check_well_formed(text) == 2
+    assert r"\begin{tabular}{p{0.4\linewidth}r}" in text
+    assert r"\toprule" in to_latex(group_of())
+
+
+def test_a_broken_tabular_would_be_noticed() -> None:
+    text = to_latex(group_of({"name": "a", "x": 1.0}))
+    with pytest.raises(AssertionError, match="a row has too few or too many cells"):
+        check_well_formed(text.replace("a & 1.0", "a"))
+    with pytest.raises(AssertionError, match="a brace is opened and not closed"):
+        check_well_formed(text.replace("{tabular}", "{tabular", 1))
+
+
+def test_every_table_of_a_report_is_well_formed_and_keeps_markup_text() -> None:
+    rows = sweep(seeds=3)
+    for row in rows:
+        row |= {"label": f"{row['label']} {NASTY} {SCRIPT}", "privileges": ""}
+    data = evidence_of([*rows, failed_row(d=10, seed=4) | {"reason": SCRIPT}])
+    tables = make_tables(data, judge_all(data.runs, read_claims()))
+    files = {name: text for table in tables.values() for name, text in table.files().items()}
+    counts = {name.removesuffix(".tex"): check_well_formed(text)
+              for name, text in files.items() if name.endswith(".tex")}  # fmt: skip
+    assert {"claims-paper", "claims-ours", "readings"} <= set(counts)
+    assert counts["scores-quadratic"] == 6
+    assert counts["pairs-quadratic"] == 3
+    assert counts["standings-1"] == 2
+    assert len([name for name in files if name.endswith(".md")]) == len(tables)
+    assert not [name for name, text in files.items() if name.endswith(".md") and "<script" in text]
+
+
+@pytest.mark.parametrize(
+    ("p", "text"),
+    [(0.0625, ".06"), (1.0, "1.00"), (0.004, ".004"), (1e-5, "< .001"), (np.nan, DASH)],
+)
+def test_a_p_value_has_two_digits_and_is_never_zero(p: float, text: str) -> None:
+    assert format_p(p) == text
+
+
+def test_a_change_of_a_share_is_in_points_and_has_its_interval_if_there_is_one() -> None:
+    ends = {"difference": -0.25, "difference_low": -0.5, "difference_high": 0.0}
+    assert format_change({"score": "invalid_final", **ends}) == f"{MINUS}25.0 [{MINUS}50.0, 0.0]"
+    alone = ends | {"difference_low": np.nan, "difference_high": np.nan}
+    assert format_change({"score": "final_model", **alone}) == f"{MINUS}0.25"
+
+
+def test_a_long_list_of_numbers_is_cut_short() -> None:
+    assert format_ranges(range(0, 200, 2)).endswith(", 78, …")
+
+
+def test_files_and_headings_name_what_departs_from_the_usual() -> None:
+    usual = run_row("naive", 10)
+    assert name_runs(usual, "n", "d") == "quadratic, n = 100, d = 10"
+    assert row_stem("scores", usual, "d", "n") == "scores-quadratic-d10-n100"
+    other = usual | {"task_variant": "noise=0.1", "budget": "tiny"}
+    assert name_runs(other) == "quadratic, noise=0.1, budget tiny"
+    assert row_stem("choices", other, method="my pick") == (
+        "choices-quadratic-noise-0.1-my-pick-tiny"
+    )
+
+
+@pytest.mark.parametrize("words", [("..", "/"), ("",), ("../../etc/passwd",), ("x" * 300,)])
+def test_a_file_name_leads_nowhere_and_is_short(words: tuple[str, ...]) -> None:
+    assert re.fullmatch(r"[a-z0-9][a-z0-9.-]{0,79}", file_stem(*words))
