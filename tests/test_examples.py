@@ -12,7 +12,7 @@ import pytest
 import ddobench
 from ddobench.check.__main__ import main as check
 from ddobench.cli.main import use_plugins
-from ddobench.report.output.writer import write_report
+from ddobench.report import write_report
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"

@@ -18,6 +18,7 @@ from ddobench.progress import (
     active,
     following,
     reporting,
+    reporting_late,
     stage,
     track,
 )
@@ -228,3 +229,18 @@ def test_what_others_finish_is_reported_while_one_waits_for_them(
     with following(count, Counter()):
         assert last.wait(60)
     assert finished == [2, 3]
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_steps_that_take_long_are_named_on_a_terminal_only(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, terminal: bool
+) -> None:
+    console = Console(stderr=True, force_terminal=terminal, width=80)
+    monkeypatch.setattr(progress, "console", console)
+    for after, speaks in ((60.0, False), (-1.0, terminal)):
+        monkeypatch.setattr(progress.Late.__init__, "__defaults__", (after,))
+        with reporting_late():
+            assert list(track(range(3), "reading runs")) == [0, 1, 2]
+            assert list(track(range(2), "drawing figures")) == [0, 1]
+        said = capsys.readouterr().err
+        assert ("reading runs" in said) == ("drawing figures" in said) == speaks

@@ -7,7 +7,6 @@ clear away: report/test_manifest. LaTeX is escaped: report/test_tables.
 
 import ast
 import base64
-import json
 import pickle
 import re
 from hashlib import sha256
@@ -17,7 +16,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from ddobench.compare.__main__ import main as compare
@@ -27,8 +25,10 @@ from ddobench.report.claims import read_claims
 from ddobench.report.data import ReportData
 from ddobench.report.tables.table import to_csv
 from ddobench.store.cache import ArrayCache
+from ddobench.store.record_file import SCHEMA
 from ddobench.store.runs import read_diagnostics
 from tests.support.pages import open_page
+from tests.support.records import forge
 from tests.support.synthetic_runs import run_row, sweep
 from tests.support.synthetic_stores import Fill, store_rows
 from tests.test_layers import ROOT, modules
@@ -98,16 +98,15 @@ def test_a_record_that_holds_a_pickle_and_names_a_class_runs_nothing(tmp_path: P
     )  # fmt: skip
     row = run_row("naive", 10, 1)
     target = {"_target_": "pathlib.Path.touch", "self": str(sprung)}
-    meta = {"schema": 2, "row": row, "config": {"task": target, "method": target},
+    meta = {"schema": SCHEMA, "row": row, "config": {"task": target, "method": target},
             "provenance": {}, "shape": {}}  # fmt: skip
     place = next(folder.glob("*-naive-10"))
     columns: list[tuple[Any, Any]] = [(pa.field("iteration", pa.int64()), pa.array([0]))]
     for seed, more in enumerate(([(kind, pa.array([bait]))], []), start=1):
         row["seed"] = seed
         names, arrays = zip(*columns, *more, strict=True)
-        schema = pa.schema(names, metadata={b"ddobench": json.dumps(meta).encode()})
-        table = pa.Table.from_arrays(arrays, schema=schema)
-        pq.write_table(table, place / f"seed-{seed:05d}.parquet")
+        table = pa.Table.from_arrays(arrays, schema=pa.schema(names))
+        forge(place / f"seed-{seed:05d}.parquet", meta, table)
     report = write_report(folder, tmp_path / "report")
     assert "3 runs" in report.message
     assert compare([str(folder), str(folder)]) == 0

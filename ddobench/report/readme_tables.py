@@ -12,7 +12,9 @@ import pandas as pd
 
 from ddobench import registry
 from ddobench.cli.published_costs import read_published
+from ddobench.report.claims import read_claims
 from ddobench.report.tables.table import MINUS, escape_markdown
+from ddobench.scores import BEST_ORACLE, HEADLINE, INVALID_FINAL
 from ddobench.store.runs import load
 
 README = Path("README.md")
@@ -71,7 +73,7 @@ def chains() -> Iterator[str]:
     """Yield a line for each method that ran on the chains: its values, invalid designs and cost."""
     runs = chain_runs()
     runs = runs[(runs["method_variant"] == "") & runs["seed"].isin(_SHOWN_SEEDS)]
-    wanted = ["final_model", "optimum", "invalid_final"]
+    wanted = [HEADLINE.name, "optimum", INVALID_FINAL.name]
     cells = [runs[(runs["d"] == d) & (runs["n"] == n)] for d, n in _SIZES]
     means = [own.groupby("method")[wanted].mean() for own in cells]
     labels = {row["method"]: row["label"] for row in default_scores().to_dict("records")
@@ -84,13 +86,13 @@ def chains() -> Iterator[str]:
     optima = [f"{own['optimum'][own['method'] == 'naive'].mean():.2f}" for own in cells]
     yield f"| *optimum, exact* | {' | '.join(optima)} | | |"
     shared = set.intersection(*(set(table.index) for table in means))
-    for method in means[-1]["final_model"].sort_values(ascending=False, kind="stable").index:
+    for method in means[-1][HEADLINE.name].sort_values(ascending=False, kind="stable").index:
         if method in shared:
             assert all(own["method"].eq(method).sum() == len(_SHOWN_SEEDS) for own in cells)
             best_visible = method == "naive"
             name = "*best visible design*" if best_visible else labels[method]
-            values = [f"{table.loc[method, 'final_model']:.2f}" for table in means]
-            invalid = means[-1].loc[method, "invalid_final"]
+            values = [f"{table.loc[method, HEADLINE.name]:.2f}" for table in means]
+            invalid = means[-1].loc[method, INVALID_FINAL.name]
             cost = f"{costs[method]:.1g}" if costs[method] < 1 else f"{costs[method]:.0f}"
             cells_shown = [*values, f"{100 * invalid:.0f} %", "0" if costs[method] < 0.01 else cost]
             yield f"| {name} | {' | '.join(cells_shown)} |".replace("| -", f"| {MINUS}")
@@ -115,7 +117,7 @@ def controls() -> Iterator[str]:
     runs = chain_runs()
     runs = runs[(runs["d"] == 21) & (runs["n"] == 10_000) & runs["seed"].isin(_FRESH_SEEDS)]
     yield "| FGM works with | value | oracle's best step | invalid |\n|---|---|---|---|"
-    wanted = ["final_model", "best_oracle", "invalid_final"]
+    wanted = [HEADLINE.name, BEST_ORACLE.name, INVALID_FINAL.name]
     given = {words: ("fgm", variant) for words, variant in _CONTROLS.items()}
     for words, key in ({"*best visible design*": ("naive", "")} | given).items():
         own = runs[(runs["method"] == key[0]) & (runs["method_variant"] == key[1])]
@@ -163,6 +165,13 @@ def paper() -> Iterator[str]:
             yield f"- **{title} ({len(own)} of {len(readings)}):** " + " ".join(
                 escape_markdown(texts[name]) for name in own["id"]
             )
+    conclusion = claims[claims["id"] == read_claims().conclusion].iloc[0]
+    mean, low, high = (f"{float(conclusion[name]):.2f}" for name in ("mean", "low", "high"))
+    result = {"undecided": "is undecided"}.get(conclusion["verdict"], conclusion["verdict"])
+    yield (
+        f"- **The conclusion:** {conclusion['text']} That {result}: {mean} [{low}, {high}] sd on "
+        f"{conclusion['seeds']} fresh seeds."
+    ).replace("-", MINUS).replace(f"{MINUS} **", "- **")
     yield ""
     columns = [str(name) for name in readings if name not in ("id", "together")]
     yield f"| claim | {' | '.join(columns)} | together |"

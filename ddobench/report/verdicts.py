@@ -27,7 +27,6 @@ from ddobench.report.claims import (
     Side,
     answer,
 )
-from ddobench.report.tables.select import SERIES
 from ddobench.report.tables.table import (
     DASH,
     INTERVAL_RULE,
@@ -269,7 +268,7 @@ class Outcome:
     def robustness(self) -> Robustness:
         """How far the claim depends on the reading, over those that have runs."""
         results = [result for result in self.readings.values() if result != "not run"]
-        if not results:
+        if self.verdict.result == "not run":
             return "not run"
         if set(results) == {"holds"}:
             return "robust"
@@ -341,12 +340,10 @@ def _change_side(side: Side, reading: Reading) -> Side:
 
 def _with_rows(question: Question, n: int, runs: pd.DataFrame) -> Question | None:
     """Return a question at another number of rows, at the dimensions that were run there."""
-    own = runs[(runs["task"] == question.task) & (runs["n"] == n)
-               & (runs["task_variant"] == question.task_variant)
-               & (runs["budget"] == question.budget)]  # fmt: skip
-    there = [set(own.loc[(own[SERIES] == [s.method, s.method_variant]).all(axis=1), "d"])
-             for s in question.sides]  # fmt: skip
-    d = tuple(size for size in question.d if all(size in some for some in there))
+    at_each = "level" if len(question.sides) == 1 else "difference"
+    found = answer(runs[runs["n"] == n], replace(question, n=n, kind=at_each))
+    places = zip(question.d, found, strict=True)
+    d = tuple(size for size, one in places if len(one.numbers) or one.lost)
     enough = len(d) > 1 or (d and question.kind != "growth")
     return replace(question, n=n, d=d) if enough else None
 
@@ -365,7 +362,8 @@ def describe_readings(judged: Judgement) -> Table:
           "together": o.robustness} for o in outcomes],
         columns=["id", *shown, "together"],
     )  # fmt: skip
-    groups = [Group("", "readings", outcomes, columns)] if outcomes else []
+    run = [outcome for outcome in outcomes if outcome.robustness != "not run"]
+    groups = [Group("", "readings", run, columns)] if run else []
     return Table(
         "readings", "The paper's claims in every reading", judged.readings_note, frame, groups
     )

@@ -1,189 +1,85 @@
-"""Promises of the figures where there is little to see: one point, or all values the same.
+"""Promises of a report of which there is little to say: it says so, and never breaks down."""
 
-Limits that matplotlib guesses of such data are arbitrary, and where values differ in their last bit
-only it warns, or writes the same number at every tick.
-"""
+from pathlib import Path
 
-import logging
-from dataclasses import replace
-from itertools import product
-
-import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.axes import Axes
 
-from ddobench.report.data.report_data import ReportData
-from ddobench.report.figures.costs import seconds_by_method
-from ddobench.report.figures.discovered import discovered_graph
-from ddobench.report.figures.drawing import blank_drawing, limits_around, set_sizes
-from ddobench.report.figures.figure import Figure
-from ddobench.report.figures.gallery import FIGURES
-from ddobench.report.figures.knobs import shares_by_setting
-from ddobench.report.figures.overestimation import prediction_and_truth
-from ddobench.report.figures.row_shares import optimum_share_by_rows
-from tests.support.drawn import only, overflow
-from tests.support.synthetic_portraits import portrait
-from tests.support.synthetic_runs import Row, climb, curve_of, data_with
-from tests.support.synthetic_stores import Details
-from tests.support.synthetic_sweeps import configured, turned
-
-LEVELS = {"": 0.05, "graph.alpha=0.5": 0.5}
-SWEEPS = {"optimum_share_by_rows": optimum_share_by_rows, "shares_by_setting": shares_by_setting}
-NEED_MORE = {
-    "performance_profiles",
-    "variance_by_part",
-    "losses_by_rule",
-    *SWEEPS,
-}  # more runs than these tests have
-NEED_TWO = {"regret_by_dimension", "optimum_share_by_dimension", "best_visible_and_optimum",
-            "mean_rank_diagrams"}  # fmt: skip
+from ddobench.report import Written, render, write_report
+from tests.support.pages import OUR_SCRIPTS, Page, open_page
+from tests.support.synthetic_runs import climb, failed_row, run_row
+from tests.support.synthetic_stores import store_rows, stored_with
 
 
-def nearly(value: float, place: int) -> float:
-    """Return a number, or what may become of it by rounding."""
-    return value + 1e-16 * max(abs(value), 0.1) if place % 2 else value
+@pytest.fixture(autouse=True)
+def one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw in this process, where warnings are errors."""
+    monkeypatch.setattr(render, "_count_cores", lambda: 1)
 
 
-def told(value: float, codes: int = 3) -> Details:
-    """Return what a run tells whose designs and codes are all alike."""
-    designs = [[nearly(value, row)] * codes for row in range(5)]
-    units = {"edges": [], "energy": [[nearly(1 / codes, unit)] * codes for unit in range(2)]}
-    return {"edges": [], "cliques": 1, "pseudo_hessian": [[value] * codes] * codes,
-            "units_graph": units,
-            "codes_sample": [row[1:] for row in designs],
-            "designs_sample": designs, "decoded_sample": designs,
-            "values_sample": [nearly(value, row) for row in range(5)]}  # fmt: skip
+def report_of(folder: Path) -> tuple[Written, Page]:
+    """Write the report of a store without claims and check what every page promises."""
+    (folder / "claims.yaml").write_text("claims: []")
+    written = write_report(folder / "runs", folder / "report", claims=folder / "claims.yaml",
+                           formats="svg,csv")  # fmt: skip
+    page = open_page(written.page)
+    page.text = " ".join(page.text.split())
+    files = [link for _, a in page.tags for key in ("src", "href")
+             if (link := a.get(key)) and not link.startswith(("#", "data:"))]  # fmt: skip
+    assert [link for link in files if not (written.page.parent / link).is_file()] == []
+    assert (written.page.parent / "README.md").read_text()
+    return written, page
 
 
-def one_value(value: float, dimensions: tuple[int, ...] = (3, 5), seeds: int = 2) -> ReportData:
-    """Return runs of which every score, curve and time is a value or the next number to it."""
-    rows: list[Row] = []
-    for method, variant in product(("fgm", "ga", "naive"), LEVELS):
-        for d, seed in product(dimensions, range(seeds)):
-            near = nearly(value, seed)
-            rows.append(climb(
-                method, d, seed, method_variant=variant, final_model=near, best_oracle=near,
-                regret_final=abs(near), optimum=abs(near) + 1, best_visible=near,
-                invalid_final=0.25, seconds_fit=nearly(0.1, seed), seconds_propose=0.0,
-                graph="stein", latent="vae", path=f"{method}-{variant}-{d}-{seed}",
-            ))  # fmt: skip
-    curves = [
-        curve_of(row, 0 if row["method"] == "naive" else 5).assign(
-            value_model=row["final_model"], survivors=row["final_model"] + 1,
-            predicted=row["final_model"], invalid=0.25,
-        )
-        for row in rows
-    ]  # fmt: skip
-    levels = {row["digest"]: LEVELS[row["method_variant"]] for row in rows}
-    configs = {name: {"method": {"graph": {"alpha": alpha}}} for name, alpha in levels.items()}
-    found = ReportData.of(pd.DataFrame(rows), None, (portrait(3, edges=[]),), pd.concat(curves))
-    return replace(found, configs=configs)
+def test_an_empty_store_says_what_to_run_first(tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    written, page = report_of(tmp_path)
+    assert "nothing is stored yet" in written.message
+    assert "No run is stored" in page.text
+    assert "python -m ddobench -m" in page.text
+    assert page.scripts == []
 
 
-def check_limits(axes: Axes) -> None:
-    """Check that the ends of both axes can be told apart."""
-    for low, high in (axes.get_xlim(), axes.get_ylim()):
-        assert np.isfinite([low, high]).all()
-        assert abs(high - low) > 1e-4 * max(1e-3, abs(low), abs(high))
+def test_one_run_has_a_mean_without_an_interval_and_no_figure(tmp_path: Path) -> None:
+    store_rows(tmp_path / "runs", [run_row("naive", 10)])
+    written, page = report_of(tmp_path)
+    assert written.message.endswith("1 runs, 0 figures")
+    assert "1 finished, 0 declined, 0 failed" in page.text
+    assert "few" in page.text
+    scores = pd.read_csv(tmp_path / "report" / "tables" / "scores.csv")
+    assert scores["regret_interval"].tolist() == ["none"]
+    assert scores["regret_low"].isna().all()
 
 
-def draw_and_check(stored: ReportData, caplog: pytest.LogCaptureFixture) -> set[str]:
-    """Draw every figure that the runs allow, and return the names of their functions."""
-    drawn = set()
-    for function in FIGURES:
-        for figure in function(stored):
-            if isinstance(figure, Figure):
-                drawn.add(function.__name__)
-                figure.drawing.draw_without_rendering()  # with all ticks and their numbers
-                for axes in figure.drawing.axes:
-                    check_limits(axes)
-    warned = [record for record in caplog.records if record.levelno >= logging.WARNING]
-    assert not warned  # matplotlib also warns here
-    return drawn
+def test_runs_that_all_failed_are_reported_with_their_reasons(tmp_path: Path) -> None:
+    rows = [failed_row(d=d, seed=seed, digest=f"f{d}") for d in (10, 20) for seed in (0, 1)]
+    store_rows(tmp_path / "runs", rows)
+    written, page = report_of(tmp_path)
+    assert "0 finished, 0 declined, 4 failed" in page.text
+    assert "LinAlgError: no convergence" in page.text
+    assert "0 figures" in written.message
+    assert page.scripts == OUR_SCRIPTS
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("value", [0.0, -2.0, -200.0, 1e-9])
-def test_every_figure_can_be_drawn_of_values_that_are_all_the_same(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, value: float
+def climbs(methods: tuple[str, ...], seeds: int, folder: Path) -> None:
+    """Store runs of methods that climb, at two sizes."""
+    rows = [climb(m, d, s) for m in methods for d in (11, 21) for s in range(seeds)]
+    stored_with(folder / "runs", [(row, {}) for row in rows])
+
+
+def test_one_seed_is_drawn_and_said_to_be_one(tmp_path: Path) -> None:
+    climbs(("ga", "naive"), 1, tmp_path)
+    _, page = report_of(tmp_path)
+    assert "1 seed per method and d, a small sample." in page.text
+    points = pd.read_csv(tmp_path / "report" / "figures" / "value-chain-n100.csv")
+    assert points[["low", "high"]].isna().all(axis=None)
+
+
+def test_without_a_run_that_returns_it_the_best_visible_design_is_still_compared_with(
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr(ReportData, "diagnostics", lambda *_: told(value))
-    drawn = draw_and_check(one_value(value), caplog)
-    rest = {function.__name__ for function in FIGURES} - drawn
-    assert rest == {"regret_by_rows"} | NEED_MORE
-
-
-@pytest.mark.slow
-def test_every_figure_can_be_drawn_of_a_single_seed_and_size(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(ReportData, "diagnostics", lambda *_: told(2.0))
-    drawn = draw_and_check(one_value(2.0, (3,), seeds=1), caplog)
-    rest = {function.__name__ for function in FIGURES} - drawn
-    assert rest == {"regret_by_rows"} | NEED_MORE | NEED_TWO
-
-
-@pytest.mark.parametrize("value", [0.0, -2.0, -200.0, 1e-9])
-def test_sweeps_can_be_drawn_of_values_that_are_all_the_same(
-    caplog: pytest.LogCaptureFixture, value: float
-) -> None:
-    same: Row = {"final_model": nearly(value, 1), "best_oracle": value, "optimum": abs(value) + 1}
-    found = [turned("bump", bump, "a", **same) for bump in ("a", "b")]
-    found += [turned("noise", noise, 0.0, n=200, **same) for noise in (0.0, 1.0)]
-    found += [turned("noise", 0.0, 0.0, n=n, d=5, **same) for n in (100, 101)]
-    assert draw_and_check(configured(found), caplog) >= {*SWEEPS}
-
-
-@pytest.mark.parametrize("seconds", [0.0, 0.01, 0.1, 1.0, 2.5, 100.0])
-@pytest.mark.parametrize("bits", [0, 1])
-def test_equal_times_are_drawn_in_the_middle_of_the_same_range(seconds: float, bits: int) -> None:
-    other = seconds
-    for _ in range(bits):
-        other = float(np.nextafter(other, np.inf))
-    rows = [climb(seed=seed, seconds_fit=time, seconds_propose=other)
-            for seed, time in enumerate((seconds, other))]  # fmt: skip
-    figure = only(seconds_by_method, data_with(rows, [curve_of(row) for row in rows]))
-    for axes in figure.drawing.axes:
-        low, high = np.log10(axes.get_xlim())
-        assert high - low == pytest.approx(0.9)
-        assert (low + high) / 2 == pytest.approx(np.log10(max(seconds, 1e-6)), abs=1e-9)
-        shown = [tick for tick in axes.get_xticks() if 10**low <= tick <= 10**high]
-        assert len(shown) >= 2
-    assert overflow(figure) <= 0
-
-
-def test_predictions_of_methods_that_propose_once_have_an_axis() -> None:
-    rows = [climb("naive"), climb("ga")]
-    curves = [curve_of(row, steps) for row, steps in zip(rows, (0, 5), strict=True)]
-    curves[0] = curves[0].assign(predicted=-1.0)  # the one that climbs predicts nothing
-    figure = only(prediction_and_truth, data_with(rows, curves))
-    check_limits(figure.drawing.axes[0])
-
-
-def test_a_graph_of_one_code_is_not_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ReportData, "diagnostics", lambda *_: told(1.0, codes=1))
-    assert list(discovered_graph(one_value(1.0))) == []
-
-
-def test_a_single_size_has_an_axis() -> None:
-    axes = blank_drawing().add_subplot()
-    set_sizes(axes, [20])
-    low, high = axes.get_xlim()
-    assert low < 20 < high
-    assert list(axes.get_xticks()) == [20]
-
-
-@pytest.mark.parametrize(
-    ("values", "limits"),
-    [
-        ([0.0, 10.0], (-1.0, 11.0)),
-        ([0.0, np.nan, 10.0, np.inf], (-1.0, 11.0)),
-        ([7.0], (6.958, 7.042)),
-        ([0.0, 1e-300], (-0.006, 0.006)),
-        ([-1e6, -1e6], (-1006e3, -994e3)),
-        ([], (-0.006, 0.006)),
-    ],
-)
-def test_limits_leave_room_and_never_meet(values: list[float], limits: tuple[float, float]) -> None:
-    assert limits_around(values, room=0.1) == pytest.approx(limits)
+    climbs(("ga", "coms"), 3, tmp_path)
+    _, page = report_of(tmp_path)
+    assert "the best visible design" in page.text
+    points = pd.read_csv(tmp_path / "report" / "figures" / "headline.csv")
+    assert points["best_visible"].tolist() == [0.4] * 4

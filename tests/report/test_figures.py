@@ -2,14 +2,13 @@
 
 import logging
 import pickle
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from ddobench.report import Written, write_report
 from ddobench.report.data import ReportData
 from ddobench.report.figures import gallery
 from ddobench.report.figures.figure import Figure, render_drawing
@@ -17,7 +16,7 @@ from ddobench.report.figures.row_figures import RankPlot
 from ddobench.report.tables.select import BY_SIZE, SERIES, is_best_visible
 from ddobench.report.tables.table import name_runs
 from tests.support.drawn import draw, overflow
-from tests.support.varied_store import varied_store
+from tests.support.varied_store import VariedReport
 
 pytestmark = pytest.mark.slow  # every figure is drawn twice
 
@@ -28,45 +27,24 @@ OF_WORTH = {"headline", "share", "rows", "regret", "value", "survivors", "path",
 KINDS = sorted(OF_TASKS | OF_ONE_RUN | OF_WORTH | {"invalid", "costs"})
 
 
-@dataclass(frozen=True)
-class Report:
-    """A written report, the runs behind it, and its figures made again."""
-
-    data: ReportData
-    written: Written
-    figures: list[Figure]
-
-
-@pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
-    """Write the report of a store that has something for every kind of figure."""
-    folder = tmp_path_factory.mktemp("varied")
-    varied_store(folder / "runs")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gallery, "MOST_CLOSE", 1)  # further families look alike and take time
-        written = write_report(folder / "runs", folder / "report", formats="svg,csv")
-        data = ReportData.read(folder / "runs")
-        return Report(data, written, list(gallery.make_figures(data)))
-
-
-def test_every_kind_of_figure_is_there_and_every_name_is_taken_once(report: Report) -> None:
-    assert {figure.kind for figure in report.figures} == set(KINDS)
-    names = [figure.name for figure in report.figures]
+def test_every_kind_of_figure_is_there_and_every_name_is_taken_once(varied: VariedReport) -> None:
+    assert {figure.kind for figure in varied.figures} == set(KINDS)
+    names = [figure.name for figure in varied.figures]
     assert len(names) == len(set(names))
-    written = {path.stem for path in report.written.files if path.parent.name == "figures"}
+    written = {path.stem for path in varied.written.files if path.parent.name == "figures"}
     assert written == set(names)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_figure_keeps_what_all_figures_promise(
-    report: Report, kind: str, caplog: pytest.LogCaptureFixture
+    varied: VariedReport, kind: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    for figure in (figure for figure in report.figures if figure.kind == kind):
+    for figure in (figure for figure in varied.figures if figure.kind == kind):
         assert figure.title
         assert figure.caption.endswith(".")
-        assert figure.commands == tuple(sorted(commands_of(figure, report.data)))
+        assert figure.commands == tuple(sorted(commands_of(figure, varied.data)))
         assert figure.about_task == (kind in OF_TASKS)
-        folder = report.written.page.parent / "figures"
+        folder = varied.written.page.parent / "figures"
         check_numbers(figure.data, folder / f"{figure.name}.csv")
         copy = pickle.loads(pickle.dumps(figure))
         drawing = draw(copy)  # a warning is an error in all tests
@@ -76,12 +54,30 @@ def test_a_figure_keeps_what_all_figures_promise(
     assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
 
 
+@pytest.mark.parametrize("value", [0.0, -200.0, 1e-9])
+def test_numbers_that_are_all_the_same_are_drawn_on_axes_that_can_be_read(
+    varied: VariedReport, value: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Check what matplotlib guesses badly, or with a warning: values that differ by rounding."""
+    figures = {figure.kind: figure for figure in varied.figures if figure.kind != "costs"}  # > 0
+    for figure in figures.values():
+        near = np.where(np.arange(len(figure.data)) % 2, value, np.nextafter(value, 1))
+        flat = {str(name): near for name in figure.data.select_dtypes("float")
+                if name not in ("x", "place")}  # fmt: skip
+        drawing = draw(replace(figure, data=figure.data.assign(**flat)))
+        drawing.draw_without_rendering()  # with all ticks and their numbers
+        for axes in drawing.axes:
+            for low, high in (axes.get_xlim(), axes.get_ylim()):
+                assert abs(high - low) > 1e-4 * max(1e-3, abs(low), abs(high)), figure.name
+    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
+
+
 @pytest.mark.parametrize("methods", [None, ["ga", "fgm", "units"]], ids=["all", "without naive"])
 def test_every_panel_that_compares_methods_shows_the_best_visible_design(
-    report: Report, methods: list[str] | None
+    varied: VariedReport, methods: list[str] | None
 ) -> None:
-    assert report.data.folder is not None
-    some = ReportData.read(report.data.folder, {"method": methods})
+    assert varied.data.folder is not None
+    some = ReportData.read(varied.data.folder, {"method": methods})
     figures = [figure for figure in gallery.make_figures(some) if figure.kind in OF_WORTH]
     assert {figure.kind for figure in figures} == OF_WORTH
     for figure in figures:
@@ -102,9 +98,11 @@ def commands_of(figure: Figure, data: ReportData) -> set[str]:
     """Return the different commands of the runs that a figure shows."""
     runs, drawn = data.runs, figure.data
     if figure.kind in OF_ONE_RUN:
-        named = [figure.title.endswith(f"{data.style(row).label}, seed {row['seed']}")
-                 and f"{name_runs(row, 'n', 'd')}," in figure.title for _, row in runs.iterrows()]  # fmt: skip
-        return set(runs.loc[named, "command"])
+        named = {
+            f"{name_runs(row, 'n', 'd')}, {data.style(row).label}, seed {row['seed']}": row
+            for _, row in runs.iterrows()
+        }
+        return {row["command"] for name, row in named.items() if figure.title.endswith(f": {name}")}
     if figure.kind == "ranks":
         (lineup,) = [one for one in data.lineups if ", ".join(one.methods) in set(drawn["lineup"])]
         return set(lineup.runs["command"])

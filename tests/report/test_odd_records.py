@@ -17,8 +17,8 @@ from ddobench.report.diagnostics import keep_usable
 from ddobench.report.figures.gallery import make_figures
 from ddobench.report.single_runs import gather_single_runs
 from ddobench.report.tables.table import to_csv
-from ddobench.store.records import Record
-from ddobench.store.runs import Store, load, load_curves
+from ddobench.store.runs import load, load_curves
+from tests.support.drawn import draw
 from tests.support.odd_records import (
     HALF,
     ODD_FAILURES,
@@ -30,8 +30,8 @@ from tests.support.odd_records import (
     place_odd,
 )
 from tests.support.pages import SCRIPT, open_page
-from tests.support.synthetic_runs import climb, curve_of, run_row, sweep
-from tests.support.synthetic_stores import place_of, store_rows, stored_with
+from tests.support.synthetic_runs import Row, climb, curve_of, data_with, run_row, sweep
+from tests.support.synthetic_stores import store_rows, stored_with
 
 GOOD = sweep(dimensions=[10], seeds=3)
 
@@ -41,17 +41,15 @@ def store_good(folder: Path) -> Path:
     return store_rows(folder / "runs", GOOD)
 
 
-def tables_of(folder: Path) -> list[str]:
-    """Return all numbers of a report."""
-    stored = ReportData.read(folder)
-    frames = (stored.scores, stored.controls, stored.pairs, stored.standings)
-    return [to_csv(frame) for frame in (*frames, stored.runs.drop(columns="path"), stored.curves)]
+def numbers_of(stored: ReportData) -> list[str]:
+    """Return all that the tables and figures of a report are computed from."""
+    return [to_csv(stored.runs.drop(columns="path")), to_csv(stored.curves), str(stored.configs)]
 
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """Return the numbers of the good runs alone."""
-    return tables_of(store_good(tmp_path_factory.mktemp("good")))
+    return numbers_of(ReportData.read(store_good(tmp_path_factory.mktemp("good"))))
 
 
 @pytest.mark.parametrize("name", ODD_RECORDS)
@@ -61,10 +59,11 @@ def test_a_report_is_the_same_with_one_odd_record_and_names_it(
     folder = store_good(tmp_path)
     place_odd(folder, name)
     with caplog.at_level(logging.WARNING):
-        assert tables_of(folder) == expected
-    assert len(caplog.records) == 1
+        stored = ReportData.read(folder)
+    assert numbers_of(stored) == expected
+    assert len(stored.left_out) == len(caplog.records) == 1
     assert "is left out: " in caplog.text
-    assert len(ReportData.read(folder).left_out) == 1
+    assert ("older ddobench" in caplog.text) == (name == "schema is older")
     assert len(load_curves(folder)) == len(GOOD)
     assert len(GOOD) <= len(load(folder)) <= len(GOOD) + 1  # which does not look at curves
 
@@ -76,8 +75,9 @@ def test_a_report_is_the_same_with_one_odd_trace_of_a_failed_run(
     folder = store_good(tmp_path)
     place = next(folder.glob("*-naive-10"))
     (place / f"seed-{SEED:05d}.error.json").write_text(ODD_FAILURES[name])
-    assert tables_of(folder) == expected
-    assert len(ReportData.read(folder).left_out) == 1
+    stored = ReportData.read(folder)
+    assert numbers_of(stored) == expected
+    assert len(stored.left_out) == 1
 
 
 @pytest.mark.parametrize("name", ODD_PORTRAITS)
@@ -99,10 +99,10 @@ def test_a_comparison_is_the_same_with_one_odd_record_of_each_kind(
     good, odd = store_good(tmp_path), store_good(tmp_path / "other")
     paths = [place_odd(odd, name, number) for number, name in enumerate(ODD_RECORDS)]
     assert compare([str(good), str(odd), "--fail-on-change"]) == 0
-    told = capsys.readouterr()
-    assert "All 6 runs that both have are identical to the bit" in told.out
-    assert f"B: {odd}: 6 runs\n" in told.out
-    assert told.err.count("is left out: ") == len(paths)
+    printed = capsys.readouterr()
+    assert "All 6 runs that both have are identical to the bit" in printed.out
+    assert f"B: {odd}: 6 runs\n" in printed.out
+    assert printed.err.count("is left out: ") == len(paths)
 
 
 @pytest.mark.slow
@@ -127,37 +127,33 @@ def test_a_whole_report_is_the_same_with_one_odd_record_of_each_kind(tmp_path: P
     assert "Files left out" not in open_page(before.page).text
 
 
-ODD_NUMBERS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
-    "an infinite score": ({"final_model": float("inf")}, {}),
-    "a score below all": ({"regret_final": float("-inf")}, {}),
-    "a score whose square is infinite": ({"final_model": 1e308}, {}),
-    "an infinite optimum": ({"optimum": float("inf")}, {}),
-    "infinite seconds": ({"seconds_fit": float("inf")}, {}),
-    "an infinite point of a curve": ({}, {"value_oracle": [0.0, float("inf"), 0.0]}),
-}
+def with_run(row: Row, **curves: float) -> ReportData:
+    """Return the good runs and one more, each with a curve."""
+    points = [curve_of(good, 2) for good in GOOD]
+    return data_with([*GOOD, row], [*points, curve_of(row, 2).assign(**curves)])
 
 
-@pytest.mark.parametrize("name", ODD_NUMBERS)
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [("final_model", np.inf), ("regret_final", -np.inf), ("final_model", 1e308),
+     ("optimum", np.inf), ("seconds_fit", np.inf), ("value_oracle", np.inf)],
+)  # fmt: skip
 def test_a_run_with_a_number_that_cannot_be_averaged_counts_as_failed_and_says_so(
-    tmp_path: Path, name: str
+    name: str, number: float
 ) -> None:
-    changes, curves = ODD_NUMBERS[name]
-    folder = store_good(tmp_path)
-    store, row = Store(folder), run_row("naive", 10, SEED, **changes)
-    steps = {"iteration": np.arange(3.0), "value_model": np.zeros(3)}
-    arrays = {curve: np.array(values) for curve, values in curves.items()}
-    store.write(place_of(store, row), Record(row=row, curves=steps | arrays))
-    stored = ReportData.read(folder)
+    of_curve = {name: number} if name == "value_oracle" else {}
+    row = run_row("naive", 10, SEED, **{} if of_curve else {name: number})
+    stored = with_run(row, **of_curve)
     failed = stored.runs[stored.runs["seed"] == SEED].iloc[0]
-    odd = next(iter({**changes, **curves}))
     assert failed["status"] == "failed"
-    assert failed["reason"].startswith(f"it stored a {odd} that is infinite or beyond 1e+75;")
-    alone = ReportData.read(store_good(tmp_path / "apart"))
-    found, good = (data.scores.set_index("method").loc["naive"] for data in (stored, alone))
-    same = [column for column in found.index if column not in ("failed", "missing")]
-    assert found[same].equals(good[same])
-    assert found["failed"] == 1
-    assert not (stored.curves["seed"] == SEED).any()
+    assert failed["reason"].startswith(f"it stored a {name} that is infinite or beyond 1e+75;")
+    alone = data_with(GOOD, [curve_of(good, 2) for good in GOOD])
+    counts = ["failed", "missing"]
+    pd.testing.assert_frame_equal(
+        stored.scores.drop(columns=counts), alone.scores.drop(columns=counts)
+    )
+    assert stored.scores["failed"].tolist() == [0, 1]
+    assert len(stored.curves) == len(alone.curves)
     assert len([*make_figures(stored)]) == len([*make_figures(alone)])
 
 
@@ -170,19 +166,19 @@ def test_an_infinite_prediction_is_left_out_and_the_run_stays() -> None:
     assert stored.curves["predicted"].isna().all()
 
 
-def test_a_run_without_any_number_changes_no_mean(tmp_path: Path, expected: list[str]) -> None:
-    folder = store_good(tmp_path)
+def test_a_run_without_any_number_changes_no_mean() -> None:
     row = run_row("naive", 10, SEED)
-    empty = {name: float("nan") for name, value in row.items() if isinstance(value, float)}
-    store, curves = Store(folder), {"iteration": np.zeros(1), "value_model": np.full(1, np.nan)}
-    store.write(place_of(store, row), Record(row=row | empty, curves=curves))
-    stored = ReportData.read(folder)
+    stored = with_run({name: np.nan if isinstance(x, float) else x for name, x in row.items()})
     counted = stored.scores.set_index("method").loc["naive"]
-    assert counted["unscored"] == 1
-    assert counted["seeds"] == 3
-    assert to_csv(stored.curves) == expected[-1]
+    assert (counted["unscored"], counted["seeds"]) == (1, 3)
+    assert len(stored.curves) == 3 * len(GOOD)
 
 
+CANDIDATE = {"candidate": "a", "held_out_top_rank": 0.5, "held_out_error": 0.1, "reason": "",
+             "chosen": True}  # fmt: skip
+UNITS = {"edges": [[0, 1]], "energy": [[0.5, 0.5, 0.0]], "edge_share": 0.1, "residual": 0.0,
+         "clique_share": 0.8, "cliques_found": 1, "cliques_true": 1,
+         "recovery": {"precision": 1.0, "recall": 1.0}}  # fmt: skip
 SOUND = {
     "edges": [[0, 1]], "pseudo_hessian": [[0.0, 1.0], [1.0, 0.0]], "cliques": 1,
     "clique_sizes": {"2": 1}, "codes_sample": [[0.0, 1.0], [1.0, 3.0], [2.0, 0.0]],
@@ -192,54 +188,49 @@ SOUND = {
     "round_trip_correlation": 1.0, "round_trip_valid": 1.0, "tested_rows": 100,
     "alignment": 0.5, "alignment_by_chance": 0.4, "dropped_edges": 0,
     "graph_recovery": {"precision": 1.0, "recall": 1.0}, "chosen": "a",
-    "candidates": [{"candidate": "a", "held_out_top_rank": 0.5, "held_out_error": 0.1,
-                    "reason": "", "chosen": True}],
-    "units_graph": {"edges": [[0, 1]], "energy": [[0.5, 0.5, 0.0]], "edge_share": 0.1,
-                    "residual": 0.0, "clique_share": 0.8, "cliques_found": 1, "cliques_true": 1,
-                    "recovery": {"precision": 1.0, "recall": 1.0}},
+    "candidates": [CANDIDATE], "units_graph": UNITS,
 }  # fmt: skip
+OF_DETAILS = {"discovered", "units", "codes"}  # kinds of figures that need them
 ODD_VALUES = ["mine", [], [[]], {}, -1, 10**17, True, [["a"]], [[0, 1], [2]], [[0, 1, 2]],
               [[-5, 10**12]], float("nan"), float("inf"), [[float("inf"), 0.0]], {"a": "b"},
               {"precision": float("nan"), "recall": None}, deep(30), SCRIPT, None]  # fmt: skip
 
 
 @pytest.mark.parametrize("odd", ODD_VALUES, ids=repr)
-def test_whatever_a_run_tells_beyond_its_scores_can_be_shown_or_is_left_out(
+def test_what_a_run_stores_beyond_its_scores_can_be_shown_or_is_left_out(
     tmp_path: Path, odd: Any
 ) -> None:
     accepted = [name for name in SOUND if name in keep_usable(SOUND | {name: odd})[0]]
     for name in {*SOUND} - {*accepted}:
-        assert name in keep_usable(SOUND | {name: odd})[1] or odd is None
+        assert odd is None or name in keep_usable(SOUND | {name: odd})[1]
     if accepted:
         run = climb("fgm", 3, latent="vae", graph="stein", seconds_fit=1.0)
         stored = stored_with(tmp_path, [(run, SOUND | dict.fromkeys(accepted, odd))])
         for figure in make_figures(stored):
-            assert figure.data is not None
+            if figure.kind in OF_DETAILS:
+                assert draw(figure).axes
         assert len(stored.choices) <= 1
         assert gather_single_runs(stored).shown == 1
 
 
 @pytest.mark.parametrize("odd", ODD_VALUES, ids=repr)
-def test_what_is_told_of_units_and_candidates_is_whole_or_left_out(odd: Any) -> None:
-    for name, told in (("units_graph", SOUND["units_graph"]), ("candidates", None)):
-        parts = told if isinstance(told, dict) else SOUND["candidates"][0]  # type: ignore[index]
-        for part in parts:
-            changed = {**parts, part: odd}
-            value = changed if name == "units_graph" else [changed]
-            usable, left_out = keep_usable({name: value})
-            assert (name in usable) != (name in left_out)
+def test_what_is_stored_of_units_and_candidates_is_whole_or_left_out(odd: Any) -> None:
+    for part in UNITS:
+        usable, left_out = keep_usable({"units_graph": UNITS | {part: odd}})
+        assert ("units_graph" in usable) != ("units_graph" in left_out)
+    for part in CANDIDATE:
+        usable, left_out = keep_usable({"candidates": [CANDIDATE | {part: odd}]})
+        assert ("candidates" in usable) != ("candidates" in left_out)
 
 
-def test_names_that_nobody_declared_are_passed_on() -> None:
+def test_sound_details_are_drawn_and_names_that_nobody_declared_are_passed_on(
+    tmp_path: Path,
+) -> None:
     assert keep_usable({"mine": [1, "a"], "units": 3}) == ({"mine": [1, "a"], "units": 3}, [])
-
-
-def test_sound_details_are_drawn(tmp_path: Path) -> None:
     run = climb("fgm", 3, latent="vae", graph="stein")
     stored = stored_with(tmp_path, [(run, SOUND)])
     assert stored.diagnostics(stored.runs["path"].iloc[0]) == SOUND
-    print([(f.kind, f.name, f.title) for f in make_figures(stored)])
-    assert 0
+    assert {figure.kind for figure in make_figures(stored)} >= OF_DETAILS
     assert stored.choices["candidate"].tolist() == ["a"]
 
 
@@ -253,22 +244,15 @@ def test_columns_and_texts_of_a_stranger_are_no_trouble_to_a_comparison(
     assert "All 6 runs" in capsys.readouterr().out
 
 
-def test_a_folder_of_nothing_but_odd_records_has_a_page_that_names_them(tmp_path: Path) -> None:
-    (tmp_path / "runs").mkdir()
-    (tmp_path / "runs" / "mine.parquet").write_text("mine")
-    written = write_report(tmp_path / "runs", tmp_path / "report")
-    assert written.message.endswith("1 file could not be used and is named in the page")
-    assert "mine.parquet" in open_page(written.page).text
-
-
-def test_names_that_a_terminal_would_obey_are_spelled_out(
+def test_a_folder_of_nothing_but_odd_records_has_a_page_that_names_them_and_obeys_no_name(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    folder = store_good(tmp_path)
-    (folder / "a\x1b[2J.parquet").write_text("x")
-    path = os.fsdecode(b"b\xff.parquet")
-    (folder / path).write_text("x")
-    written = write_report(folder, tmp_path / "report")
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    for name in ("a\x1b[2J.parquet", os.fsdecode(b"b\xff.parquet")):
+        (folder / name).write_text("x")
+    written = write_report(folder, tmp_path / "report", formats="svg")
+    assert written.message.endswith("2 files could not be used and are named in the page")
     assert "\x1b" not in caplog.text
     text = open_page(written.page).text
     assert r"a\x1b[2J.parquet" in text

@@ -1,9 +1,10 @@
-"""Promises of the report, on stores of synthetic runs written by the real store."""
+"""Promises of a written report: its files, its page, and what it says when something is wrong."""
 
 import os
 import re
 import subprocess
 import sys
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -13,20 +14,24 @@ import pytest
 from ddobench.errors import UsageError
 from ddobench.report import Written, write_report
 from ddobench.report.__main__ import format_filter
-from ddobench.report.data.commands import portable
-from ddobench.report.data.origins import find_origins
-from ddobench.report.data.report_data import ReportData
-from ddobench.report.tables.formats import (
-    format_estimate,
-    format_number,
-    format_percent,
-    format_ranges,
-)
-from ddobench.store.runs import load
+from ddobench.report.data import ReportData, find_origins
+from ddobench.report.figures.gallery import list_omitted
+from ddobench.report.page import set_formula
+from ddobench.report.tables import table
+from ddobench.report.writer import clear_stale
+from ddobench.store.atomic import write_whole
+from ddobench.store.records import Portrait
+from ddobench.store.runs import Store
 from tests.support.pages import DASH, MINUS, OUR_SCRIPTS, SCRIPT, open_page
 from tests.support.processes import PATIENCE
-from tests.support.synthetic_runs import failed_row, run_row, sweep
-from tests.support.synthetic_stores import Fill, store_rows
+from tests.support.synthetic_portraits import portrait
+from tests.support.synthetic_runs import climb, failed_row, run_row, sweep
+from tests.support.synthetic_stores import Fill, store_rows, stored_with
+from tests.support.varied_store import VariedReport
+
+TABLES = ("leaderboard", "scores", "protocol", "claims", "readings", "controls", "pairs",
+          "standings", "settings", "choices", "cross", "cross_levels", "costs", "command_costs",
+          "problems")  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -39,22 +44,15 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Written:
 @pytest.mark.slow
 def test_a_report_has_every_promised_file_and_nothing_half_written(plain: Written) -> None:
     report = plain.page.parent
-    names = {str(path.relative_to(report)) for path in plain.files}
+    names = {path.relative_to(report).as_posix() for path in plain.files}
     figures = ("figures/regret-quadratic-n100", "figures/landmarks-quadratic-n100")
-    tables = ("scores", "controls", "pairs", "standings", "settings", "choices", "command_costs",
-              "costs", "cross", "rules", "spread", "claims")  # fmt: skip
-    papers = ("scores-quadratic", "pairs-quadratic", "claims-paper", "claims-ours")
-    assert names == {
-        "index.html", "README.md", "manifest.json", "tables/problems.csv", "tables/protocol.md",
-        "tables/cross_levels.csv",
-        *(f"tables/{table}.{end}" for table in tables for end in ("csv", "md")),
-        *(f"tables/{table}.tex" for table in papers),
+    assert {name for name in names if not name.endswith(".tex")} == {
+        "index.html", "README.md", "manifest.json",
+        *(f"tables/{table}.{end}" for table in TABLES for end in ("csv", "md")),
         *(f"{figure}.{end}" for figure in figures for end in ("png", "pdf", "svg", "csv")),
     }  # fmt: skip
-    on_disk = {path for path in report.rglob("*") if path.is_file()}
-    assert on_disk == set(plain.files)
-    assert (report / f"{figures[0]}.png").read_bytes().startswith(b"\x89PNG")
-    assert (report / f"{figures[0]}.pdf").read_bytes().startswith(b"%PDF")
+    assert {"tables/leaderboard-quadratic-d40-n100.tex", "tables/claims-paper.tex"} <= names
+    assert {path for path in report.rglob("*") if path.is_file()} == set(plain.files)
 
 
 @pytest.mark.slow
@@ -66,59 +64,87 @@ def test_the_same_runs_give_the_same_bytes(plain: Written, tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_the_page_needs_nothing_but_itself(plain: Written) -> None:
-    page = open_page(plain.page)
-    links = [a[key] for _, a in page.tags for key in ("src", "href") if a.get(key)]
-    assert not [link for link in links if re.match(r"https?:|//", link or "")]
-    relative = {link for link in links if link and not link.startswith(("#", "data:"))}
-    assert relative
-    assert all((plain.page.parent / link).is_file() for link in relative)
-    ids = [a["id"] for _, a in page.tags if a.get("id")]
+def test_the_page_needs_nothing_but_the_files_beside_it(varied: VariedReport) -> None:
+    page = open_page(varied.written.page)
+    links = [link for _, a in page.tags for key in ("src", "href") if (link := a.get(key))]
+    assert not [link for link in links if re.match(r"https?:|//", link)]
+    files = [
+        varied.written.page.parent / link for link in links if not link.startswith(("#", "data:"))
+    ]
+    assert len(files) > len(varied.figures)
+    assert all(path.is_file() for path in files)
+    ids = [name for _, a in page.tags if (name := a.get("id"))]
     assert len(ids) == len(set(ids))
-    anchors = {link[1:] for link in links if link and re.match("#(?!run=)", link)}
-    assert anchors <= set(ids)
-
-
-def test_the_page_says_what_was_run_and_how_to_repeat_it(plain: Written) -> None:
-    page = open_page(plain.page)
-    for text in (
-        "72 finished, 0 declined, 0 failed", "torch 2.13.0", "aaaaaaaaaaaa", "FGM†",
-        "† knows the true graph", "python -m ddobench method=naive", "python -m ddobench.report",
-        "None: every run finished", "proves little by itself", "experiment=peak",
-    ):  # fmt: skip
-        assert text in page.text, text
+    assert {link[1:] for link in links if re.match("#(?!run=)", link)} <= set(ids)
 
 
 @pytest.mark.slow
-def test_markup_in_any_stored_text_stays_text(fill: Fill, tmp_path: Path) -> None:
-    hostile = dict.fromkeys(
-        ("task", "task_variant", "method", "method_variant", "label", "command", "color"), SCRIPT
-    )
-    rows = [
-        run_row(d=d, seed=seed, budget=SCRIPT, privileges=SCRIPT, digest=f"h{d}", **hostile)
-        for d in (10, 20)
-        for seed in (0, 1)
-    ]
+def test_the_page_has_its_parts_in_order_and_leaves_nothing_out(varied: VariedReport) -> None:
+    page = open_page(varied.written.page)
+    order = ["answers", "leaderboard", "claims", "figures", "appendix", "single-runs"]
+    assert [name for _, a in page.tags if (name := a.get("id")) in order] == order
+    shown = {name for tag, a in page.tags if tag == "figure" and (name := a.get("id"))}
+    assert shown == {figure.name for figure in varied.figures}
+    assert "chain, noise=0.5, n = 100:" in page.text  # without figures of its own
+    assert "python -m ddobench.report task=chain n=200 budget=full" in page.text
+
+
+def test_the_page_says_what_was_run_and_how_to_repeat_it(plain: Written) -> None:
+    text = open_page(plain.page).text
+    for said in (
+        "72 finished, 0 declined, 0 failed", "torch 2.13.0", "aaaaaaaaaaaa", "FGM†",
+        "† knows the true graph", "python -m ddobench method=naive", "python -m ddobench.report",
+        "None: every run finished",
+    ):  # fmt: skip
+        assert said in text, said
+
+
+def test_all_first_runs_of_a_new_user_are_in_a_leaderboard_and_a_figure(tmp_path: Path) -> None:
+    rows = [climb(m, 11, seed, n=2000) for m in ("naive", "linear", "additive")
+            for seed in range(5)]  # fmt: skip
+    rows += [climb("fgm", 41, seed, n=2000, budget="tiny") for seed in range(3)]
+    stored = stored_with(tmp_path / "runs", [(row, {}) for row in rows])
+    report = tmp_path / "report"
+    written = write_report(tmp_path / "runs", report, formats="svg,csv")
+    board = pd.read_csv(report / "tables" / "leaderboard.csv")
+    methods = {"naive", "linear", "additive", "fgm"}
+    assert set(board.loc[board["lead"] > 0, "method"]) == methods
+    frames = [pd.read_csv(path) for path in (report / "figures").glob("*.csv")]
+    assert methods <= {name for frame in frames if "method" in frame for name in frame["method"]}
+    assert list_omitted(stored) == []
+    page = open_page(written.page)
+    assert "FGM" in page.text
+    assert "value-chain-n2000-tiny" in {a.get("id") for _, a in page.tags}
+
+
+@pytest.mark.slow
+def test_markup_in_any_stored_text_stays_text(tmp_path: Path) -> None:
+    names = ("task", "task_variant", "method", "method_variant", "label", "command", "color")
+    hostile = dict.fromkeys(names, SCRIPT)
+    rows = [run_row(d=d, seed=seed, budget=SCRIPT, privileges=SCRIPT, digest=f"h{d}", **hostile)
+            for d in (10, 20) for seed in (0, 1)]  # fmt: skip
     rows.append(failed_row(d=10, seed=2, digest="h10") | hostile | {"reason": SCRIPT})
-    written = write_report(fill(rows), tmp_path / "report", remarks={SCRIPT: [{"text": SCRIPT}]})
+    store = Store(store_rows(tmp_path / "runs", rows))
+    words = {"task": SCRIPT, "task_variant": SCRIPT, "d": 10, "title": SCRIPT, "formula": SCRIPT,
+             "text": SCRIPT}  # fmt: skip
+    store.write_portrait(store.portrait("any", "10"), Portrait(**{**vars(portrait(10)), **words}))
+    report = tmp_path / "report"
+    written = write_report(store.folder, report, remarks={SCRIPT: [{"text": SCRIPT}]},
+                           formats="svg")  # fmt: skip
     page = open_page(written.page)
     assert page.scripts == OUR_SCRIPTS
     assert SCRIPT in page.text
     assert not [name for _, a in page.tags for name in a if name.startswith("on")]
-    assert "<script" not in (tmp_path / "report" / "tables" / "scores.md").read_text()
-    assert all(path.is_relative_to(tmp_path / "report") for path in written.files)
-    for svg in (tmp_path / "report" / "figures").glob("*.svg"):
-        assert "<script" not in svg.read_text(encoding="utf-8")
+    for path in (*report.glob("figures/*.svg"), *report.glob("tables/*.md")):
+        assert "<script" not in path.read_text(encoding="utf-8"), path.name
+    assert all(path.is_relative_to(report) for path in written.files)
 
 
-def test_an_existing_but_empty_store_gives_a_page_that_says_what_to_do(
-    fill: Fill, tmp_path: Path
-) -> None:
-    written = write_report(fill([]), tmp_path / "report")
-    assert "nothing is stored yet" in written.message
-    text = open_page(written.page).text
-    assert "No run is stored" in text
-    assert "python -m ddobench -m" in text
+def test_a_formula_has_indices_and_exponents_and_stays_text() -> None:
+    assert set_formula("w_C exp(-x_12) ∈ R^41, a_long_name") == (
+        "w<sub>C</sub> exp(\u2212x<sub>12</sub>) ∈ R<sup>41</sup>, a_long_name"
+    )
+    assert "<script" not in set_formula(SCRIPT)
 
 
 def test_a_missing_store_is_one_sentence_with_the_remedy(tmp_path: Path) -> None:
@@ -127,71 +153,52 @@ def test_a_missing_store_is_one_sentence_with_the_remedy(tmp_path: Path) -> None
     assert not (tmp_path / "report").exists()
 
 
-def test_one_run_is_reported_without_an_interval_and_without_a_figure(
-    fill: Fill, tmp_path: Path
-) -> None:
-    written = write_report(fill([run_row("naive", 10)]), tmp_path / "report")
-    text = open_page(written.page).text
-    assert "only d = 10 has a regret, and a curve needs a second d or a second n" in text
-    scores = pd.read_csv(tmp_path / "report" / "tables" / "scores.csv")
-    assert scores["regret_interval"].tolist() == ["none"]
-    assert scores["regret_low"].isna().all()
-
-
-def test_a_store_of_nothing_but_failures_is_reported_with_reasons(
-    fill: Fill, tmp_path: Path
-) -> None:
-    rows = [failed_row(d=d, seed=seed, digest=f"f{d}") for d in (10, 20) for seed in (0, 1, 3)]
-    written = write_report(fill(rows), tmp_path / "report")
-    text = " ".join(open_page(written.page).text.split())
-    assert "0 finished, 0 declined, 6 failed" in text
-    assert "LinAlgError: no convergence" in text
-    assert f"d = 10, 20; seeds 0{DASH}1, 3" in text
-
-
-def test_a_torn_file_is_left_out_and_the_rest_is_reported(
-    fill: Fill, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    folder = fill(sweep(dimensions=[10], seeds=2))
-    torn = next(folder.rglob("*.parquet"))
-    torn.write_bytes(torn.read_bytes()[:40])
-    written = write_report(folder, tmp_path / "report")
-    assert "3 runs" in written.message
-    assert torn.name in caplog.text
-
-
 def test_filters_take_one_value_or_several_and_refuse_what_is_not_stored() -> None:
     stored = pd.DataFrame(sweep(seeds=4))
     kept = ReportData.of(stored, {"method": "fgm", "d": [10, 20], "seed": "0-1", "n": None}).runs
     assert len(kept) == 4
     assert set(kept["method"]) == {"fgm"}
-    spelled = ReportData.of(stored, {"seed": ["0-1", 3]}).runs
-    assert set(spelled["seed"]) == {0, 1, 3}
+    assert set(ReportData.of(stored, {"seed": ["0-1", 3]}).runs["seed"]) == {0, 1, 3}
     with pytest.raises(UsageError, match=r"method must be one of fgm, naive, .* got fgmm"):
         ReportData.of(stored, {"method": "fgmm"})
 
 
-def test_an_unknown_filter_is_refused(fill: Fill, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"a filter must be one of task, .* got 'colour'"):
-        write_report(fill([]), tmp_path / "report", filters={"colour": "red"})
+@pytest.mark.parametrize(
+    ("asked", "complaint"),
+    [
+        ({"filters": {"colour": "red"}}, r"a filter must be one of task, .* got 'colour'"),
+        ({"formats": "svg,gif"}, r"formats must be among svg, png, pdf, csv, got 'gif'"),
+        ({"formats": ["png"]}, r"formats must have svg, which the page shows, got png"),
+    ],
+)
+def test_an_unknown_filter_or_format_is_refused(
+    fill: Fill, tmp_path: Path, asked: dict[str, str], complaint: str
+) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        write_report(fill([]), tmp_path / "report", **asked)  # type: ignore[arg-type]
 
 
-def test_filters_are_spelled_so_that_hydra_takes_them_for_values() -> None:
+def test_filters_are_written_so_that_hydra_takes_them_for_values() -> None:
     assert format_filter("method=fgm,naive") == "only.method=[fgm,naive]"
     assert format_filter("d=20") == "only.d=20"
     assert format_filter("only.n=[100,300]") == "only.n=[100,300]"
     assert format_filter("results_dir=a,b") == "results_dir=a,b"
 
 
-def test_numbers_are_spelled_for_people() -> None:
-    assert [format_number(x) for x in (0.0, 3e-15, 0.004, 20.036, -1.5, np.nan)] == [
+def test_numbers_are_written_for_people() -> None:
+    assert [table.format_number(x) for x in (0.0, 3e-15, 0.004, 20.036, -1.5, np.nan)] == [
         "0", "0", "0.004", "20.04", f"{MINUS}1.50", DASH,
     ]  # fmt: skip
-    assert format_estimate(1.0, 0.5, 1.5) == "1.00 [0.50, 1.50]"
-    assert format_estimate(1.0, np.nan, np.nan) == "1.00"
-    assert [format_percent(x) for x in (0.0, 0.001, 0.5, np.nan)] == ["0 %", "< 1 %", "50 %", DASH]
-    assert format_ranges([3, 0, 1, 2, 7]) == f"0{DASH}3, 7"
-    assert format_ranges([]) == ""
+    assert table.format_estimate(1.0, 0.5, 1.5) == "1.00 [0.50, 1.50]"
+    assert table.format_estimate(1.0, np.nan, np.nan) == "1.00"
+    assert [table.format_percent(x) for x in (0.0, 0.001, 0.5, np.nan)] == [
+        "0 %",
+        "< 1 %",
+        "50 %",
+        DASH,
+    ]
+    assert table.format_ranges([3, 0, 1, 2, 7]) == f"0{DASH}3, 7"
+    assert table.format_ranges([]) == ""
 
 
 TWICE = """
@@ -232,33 +239,46 @@ def test_help_shows_the_report_and_not_the_settings_of_a_run() -> None:
     assert "latent:" not in done.stdout
 
 
-def test_the_report_loads_what_the_store_promises(fill: Fill) -> None:
-    runs = ReportData.of(load(fill([run_row(), failed_row(seed=1)]))).runs
-    assert runs["status"].tolist() == ["ok", "failed"]
-    assert runs["regret_final"].isna().tolist() == [False, True]
-
-
-def test_runs_tell_when_and_by_which_revision_they_were_made(fill: Fill) -> None:
-    rows = [
-        run_row(seed=0, revision="b" * 40, finished="2024-02-03T23:59:00+00:00"),
-        run_row(seed=1, revision="c" * 40, finished="2024-03-01T01:00:00+00:00"),
-    ]
+def test_runs_have_their_day_or_that_of_their_file_and_their_revision(fill: Fill) -> None:
+    rows = [run_row(seed=0, revision="b" * 40, finished="2024-02-03T23:59:00+00:00"),
+            run_row(seed=1)]  # fmt: skip
     folder = fill(rows)
-    told = find_origins(ReportData.read(folder))
-    assert told.stored == "2024-02-03 to 2024-03-01"
-    assert {"b" * 12, "c" * 12} <= set(told.revisions)
-
-
-def test_an_older_run_that_does_not_tell_is_dated_by_its_file(fill: Fill) -> None:
-    folder = fill([run_row()])
     for path in folder.rglob("*.parquet"):
         os.utime(path, (0, 0))
-    told = find_origins(ReportData.read(folder))
-    assert told.stored == "1970-01-01"
-    assert told.revisions == ("a" * 12,)
+    origins = find_origins(ReportData.read(folder))
+    assert origins.stored == "1970-01-01 to 2024-02-03"
+    assert {"a" * 12, "b" * 12} == set(origins.revisions)
 
 
 def test_a_command_is_repeated_without_the_folder_of_one_machine() -> None:
-    typed = "python -m ddobench -m 'method=glob(*)' seed=0-4 'results_dir=/mnt/my runs'"
-    assert portable(typed) == "python -m ddobench -m 'method=glob(*)' seed=0-4"
-    assert portable("python -m ddobench 'half") == "python -m ddobench 'half"
+    sweep_ = "python -m ddobench -m 'method=glob(*)' seed=0-4"
+    typed = [f"{sweep_} 'results_dir=/mnt/my runs'", "python -m ddobench 'half"]
+    rows = [run_row(seed=seed, command=command) for seed, command in enumerate(typed)]
+    assert ReportData.of(pd.DataFrame(rows)).runs["command"].tolist() == [sweep_, typed[1]]
+
+
+def test_a_report_clears_away_what_an_earlier_one_left_and_nothing_else(tmp_path: Path) -> None:
+    figures, tables = tmp_path / "figures", tmp_path / "tables"
+    ours = {figures / "old.svg": b"old", figures / "edited.svg": b"ours", tables / "a.csv": b"a"}
+    for path, content in ours.items():
+        write_whole(path, content)
+    clear_stale(tmp_path, ours)
+    (figures / "edited.svg").write_bytes(b"theirs")
+    (figures / "notes.svg").write_bytes(b"theirs")
+    clear_stale(tmp_path, {tables / "a.csv": b"a"})
+    left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    assert left == {"figures/edited.svg", "figures/notes.svg", "tables/a.csv", "manifest.json"}
+
+
+@pytest.mark.parametrize(
+    "listed", ["no JSON", "[]", '{"../victim": "%s"}', '{"figures/../victim": "%s"}']
+)
+def test_a_strange_manifest_deletes_nothing(tmp_path: Path, listed: str) -> None:
+    victim, report = tmp_path / "victim", tmp_path / "report"
+    victim.write_bytes(b"precious")
+    (report / "figures").mkdir(parents=True)
+    (report / "victim").write_bytes(b"precious")
+    (report / "manifest.json").write_text(listed.replace("%s", sha256(b"precious").hexdigest()))
+    clear_stale(report, {})
+    assert victim.exists()
+    assert (report / "victim").exists()

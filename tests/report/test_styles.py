@@ -18,14 +18,12 @@ from ddobench.report.tables.styles import (
 )
 from ddobench.report.verdicts import Judgement
 from tests.support.synthetic_runs import Row, evidence_of, run_row, sweep
-from tests.support.synthetic_stores import Details, stored_with
 
 ROOT = Path(__file__).parent.parent.parent
 DECLARED: list[dict[str, Any]] = [
     {"where": {"surrogate": "units", "surrogate.form": "gaussian"}, "text": "knows the form"},
     {"where": {"candidates.a.surrogate.form": "gaussian"}, "text": "may know the form"},
 ]
-GAUSSIAN = {"method": {"surrogate": {"form": "gaussian"}}}
 
 
 def test_a_method_looks_the_same_in_every_report() -> None:
@@ -41,18 +39,15 @@ def test_no_two_methods_of_ours_have_the_same_marker_and_line() -> None:
     assert len({look.color for look in looks}) == len(looks)
 
 
-def test_a_method_that_is_not_ours_has_a_look_by_its_name_alone() -> None:
+def test_a_method_that_is_not_ours_has_its_stored_colour_or_a_look_by_its_name_alone() -> None:
     rows = sweep(methods=["a", "b", "c"], seeds=1, color="no colour")
     among = assign_styles(evidence_of(rows + sweep(seeds=1)).runs)
     alone = assign_styles(evidence_of(rows[:1]).runs)
     assert len({style.color for style in among.values()}) == 5
     assert alone["quadratic", "a", ""] == among["quadratic", "a", ""]
     assert among["quadratic", "a", ""].label == "a"
-
-
-def test_a_stored_colour_stands_in_for_a_card_that_is_not_at_hand() -> None:
-    styles = assign_styles(evidence_of(sweep(methods=["mine"], seeds=1, color="#123456")).runs)
-    assert styles["quadratic", "mine", ""].color == "#123456"
+    stored = assign_styles(evidence_of(sweep(methods=["mine"], seeds=1, color="#123456")).runs)
+    assert stored["quadratic", "mine", ""].color == "#123456"
 
 
 def variants_of_fgm(*variants: str) -> dict[str, Style]:
@@ -96,25 +91,25 @@ def fitted(method: str, seed: int = 0, **changes: Any) -> Row:
     return row | {"digest": f"{method}-{changes.get('method_variant', '')}"} | changes
 
 
-def ranked(folder: Path) -> ReportData:
-    """Return runs of three methods, one of them in two variants."""
-    runs: list[tuple[Row, Details]] = [
-        (fitted(method, seed), {}) for method in ("mine", "other", "auto") for seed in (0, 1)
-    ]
-    runs += [(fitted("mine", seed, method_variant="surrogate.form=network"), {}) for seed in (0, 1)]
-    configs: dict[str, Details] = {
-        "mine-": GAUSSIAN,
-        "mine-surrogate.form=network": {"method": {"surrogate": {"form": "network"}}},
-        "auto-": {"method": {"candidates": {"a": {"surrogate": {"form": "gaussian"}}}}},
-        "other-": {"method": {"surrogate": {"width": 3}}},
-    }
-    stored_with(folder, runs, configs)
-    return ReportData.read(folder, remarks=DECLARED)
+CONFIGS: dict[str, dict[str, Any]] = {
+    "mine-": {"method": {"surrogate": {"form": "gaussian"}}},
+    "mine-surrogate.form=network": {"method": {"surrogate": {"form": "network"}}},
+    "auto-": {"method": {"candidates": {"a": {"surrogate": {"form": "gaussian"}}}}},
+    "other-": {"method": {"surrogate": {"width": 3}}},
+}
 
 
-def test_a_remark_follows_the_settings_it_is_about_into_any_method(tmp_path: Path) -> None:
-    stored = ranked(tmp_path)
-    assert find_remarks(stored.runs, stored.configs, DECLARED) == {
+def ranked() -> ReportData:
+    """Return runs of three methods, one of them in two variants, with remarks."""
+    rows = [fitted(method, seed) for method in ("mine", "other", "auto") for seed in (0, 1)]
+    rows += [fitted("mine", seed, method_variant="surrogate.form=network") for seed in (0, 1)]
+    frame = pd.DataFrame(rows)
+    return ReportData.of(frame, remarks=find_remarks(frame, CONFIGS, DECLARED))
+
+
+def test_a_remark_follows_the_settings_it_is_about_into_any_method() -> None:
+    stored = ranked()
+    assert find_remarks(stored.runs, CONFIGS, DECLARED) == {
         "mine-": ("knows the form",),
         "auto-": ("may know the form",),
     }
@@ -124,22 +119,13 @@ def test_a_remark_follows_the_settings_it_is_about_into_any_method(tmp_path: Pat
         "¶ Auto: may know the form",
         "¶ Mine: knows the form",
     ]
-
-
-def test_a_part_is_known_by_its_option_and_not_by_a_parameter_of_the_same_name(
-    tmp_path: Path,
-) -> None:
-    stored = stored_with(tmp_path, [(fitted("mine", surrogate="bumps"), {})], {"mine-": GAUSSIAN})
-    assert find_remarks(stored.runs, stored.configs, DECLARED) == {}
-
-
-def test_runs_without_a_configuration_have_no_remarks(tmp_path: Path) -> None:
-    stored = stored_with(tmp_path, [(fitted("mine"), {})])
     assert find_remarks(stored.runs, {}, DECLARED) == {}
+    other = stored.runs.assign(surrogate="bumps")  # a part is known by its option
+    assert set(find_remarks(other, CONFIGS, DECLARED)) == {"auto-"}
 
 
-def test_tables_have_the_sign_and_the_words_where_methods_are_ranked(tmp_path: Path) -> None:
-    data = ranked(tmp_path)
+def test_tables_have_the_sign_and_the_words_where_methods_are_ranked() -> None:
+    data = ranked()
     tables = make_tables(data, Judgement())
     assert {"Mine¶", "Auto¶"} <= set(data.board["label"])
     labels = dict(zip(data.standings["method"], data.standings["label"], strict=True))
@@ -154,7 +140,7 @@ def test_the_package_remarks_on_units_of_its_tasks_own_form_and_on_who_may_choos
     units = {"surrogate": {"form": "gaussian"}}
     auto = {"candidates": {"units": {"surrogate": {"form": "gaussian"}}}}
     bumps = {"bump": "gaussian"}
-    configs: dict[str, Details] = {
+    configs: dict[str, dict[str, Any]] = {
         "units-": {"method": units, "task": bumps},
         "auto-": {"method": auto, "task": bumps},
         "plain-": {"method": {"surrogate": {"form": "network"}}, "task": bumps},

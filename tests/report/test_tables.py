@@ -74,48 +74,32 @@ def test_a_table_has_all_digits_in_its_csv_and_the_same_texts_for_people_everywh
 
 def test_a_group_without_a_stem_has_no_file_and_an_empty_table_has_its_title() -> None:
     frame = pd.DataFrame(columns=["name"])
-    assert set(Table("mine", "Mine", "", frame, [group_of(stem="")]).files()) == {
-        "mine.csv", "mine.md",
-    }  # fmt: skip
+    table = Table("mine", "Mine", "", frame, [group_of(stem="", task="a"), group_of(task="b")])
+    assert set(table.files()) == {"mine.csv", "mine.md", "mine-a.tex"}
+    assert table.of_task("b") == [table.groups[1]]
     assert Table("mine", "Mine", "", frame).files() == {"mine.csv": "name\n", "mine.md": "# Mine\n"}
 
 
-def test_groups_are_found_by_their_task() -> None:
-    table = Table("mine", "Mine", "", pd.DataFrame(), [group_of(task="a"), group_of(task="b")])
-    assert [group.task for group in table.of_task("b")] == ["b"]
-
-
-def test_every_sign_that_tex_would_act_upon_is_escaped() -> None:
+def test_every_sign_that_tex_or_markdown_would_act_upon_is_escaped() -> None:
     assert escape_latex("a_b & 5% <x>") == r"a\_b \& 5\% \textless{}x\textgreater{}"
     assert escape_latex("\\~^{}$#") == (
         r"\textbackslash{}\textasciitilde{}\textasciicircum{}\{\}\$\#"
     )
     assert escape_latex(f"{MINUS}1 {DASH} FGM†") == r"$-$1 -- FGM$\dagger$"
     assert escape_latex("two\nlines\tand  gaps 5\u00a0%") == r"two lines and gaps 5~\%"
-
-
-@pytest.mark.parametrize("start", ["[0.1, 0.2]", "*"])
-def test_no_row_begins_with_what_a_line_break_would_swallow(start: str) -> None:
-    assert escape_latex(start) == "{}" + start
-
-
-def test_a_text_is_no_column_no_line_and_no_markup_of_markdown() -> None:
+    assert [escape_latex(text) for text in ("[1, 2]", "*")] == ["{}[1, 2]", "{}*"]  # after a \\
     assert escape_markdown("a|b\nc & <i>") == "a\\|b c &amp; &lt;i&gt;"
 
 
-def test_a_tabular_has_as_many_cells_as_columns_and_balanced_braces() -> None:
+def test_a_tabular_is_well_formed_and_a_broken_one_would_be_noticed() -> None:
     wide = Column("name", NAME.text, words=True, width=0.4)
     rows = [{"name": NASTY, "x": 1.0}, {"name": "[", "x": 2.0}]
     text = to_latex(Group("", "mine", rows, [wide, VALUE]))
     assert check_well_formed(text) == 2
     assert r"\begin{tabular}{p{0.4\linewidth}r}" in text
     assert r"\toprule" in to_latex(group_of())
-
-
-def test_a_broken_tabular_would_be_noticed() -> None:
-    text = to_latex(group_of({"name": "a", "x": 1.0}))
     with pytest.raises(AssertionError, match="a row has too few or too many cells"):
-        check_well_formed(text.replace("a & 1.0", "a"))
+        check_well_formed(text.replace("& 2.0", ""))
     with pytest.raises(AssertionError, match="a brace is opened and not closed"):
         check_well_formed(text.replace("{tabular}", "{tabular", 1))
 
@@ -137,22 +121,15 @@ def test_every_table_of_a_report_is_well_formed_and_keeps_markup_text() -> None:
     assert not [name for name, text in files.items() if name.endswith(".md") and "<script" in text]
 
 
-@pytest.mark.parametrize(
-    ("p", "text"),
-    [(0.0625, ".06"), (1.0, "1.00"), (0.004, ".004"), (1e-5, "< .001"), (np.nan, DASH)],
-)
-def test_a_p_value_has_two_digits_and_is_never_zero(p: float, text: str) -> None:
-    assert format_p(p) == text
-
-
-def test_a_change_of_a_share_is_in_points_and_has_its_interval_if_there_is_one() -> None:
-    ends = {"difference": -0.25, "difference_low": -0.5, "difference_high": 0.0}
+def test_p_values_are_never_zero_and_changes_of_shares_are_in_points() -> None:
+    assert [format_p(p) for p in (0.0625, 1.0, 0.004, 1e-5, np.nan)] == [
+        ".06", "1.00", ".004", "< .001", DASH,
+    ]  # fmt: skip
+    ends: dict[Any, Any] = {"difference": -0.25, "difference_low": -0.5, "difference_high": 0.0}
     assert format_change({"score": "invalid_final", **ends}) == f"{MINUS}25.0 [{MINUS}50.0, 0.0]"
-    alone = ends | {"difference_low": np.nan, "difference_high": np.nan}
-    assert format_change({"score": "final_model", **alone}) == f"{MINUS}0.25"
-
-
-def test_a_long_list_of_numbers_is_cut_short() -> None:
+    assert format_change({"score": "final_model", **ends, "difference_low": np.nan}) == (
+        f"{MINUS}0.25"
+    )
     assert format_ranges(range(0, 200, 2)).endswith(", 78, …")
 
 

@@ -11,11 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ddobench.store.record_file import SCHEMA
+from tests.support.records import forge
 from tests.support.synthetic_runs import Row, run_row
 
 SEED = 7  # of every odd record; the good ones beside them have others
 Spoil = Callable[[Path, "Odd"], None]
-_KEY = b"ddobench"
 
 
 class Odd:
@@ -24,16 +25,14 @@ class Odd:
     def __init__(self) -> None:
         self.row: Row = run_row("naive", 10, SEED)
         self.meta: dict[str, Any] = {
-            "schema": 2, "row": self.row, "shape": {}, "config": {"method": {"width": 1}},
+            "schema": SCHEMA, "row": self.row, "shape": {}, "config": {"method": {"width": 1}},
             "provenance": {"python": "3.11", "packages": {"torch": "2"}, "revision": "a" * 40},
         }  # fmt: skip
         self.curves: Any = {"iteration": [0, 1], "value_model": [50.0, 50.0]}
 
     def write(self, path: Path, text: str | None = None) -> None:
         """Write the record under a name."""
-        table = self.curves if isinstance(self.curves, pa.Table) else pa.table(self.curves)
-        content = json.dumps(self.meta) if text is None else text
-        pq.write_table(table.replace_schema_metadata({_KEY: content.encode()}), path)
+        forge(path, self.meta if text is None else text, self.curves)
 
 
 def _row(**changes: Any) -> Spoil:
@@ -150,7 +149,8 @@ ODD_RECORDS: dict[str, Spoil] = {
     "no provenance": _without("provenance"),
     "no config": _without("config"),
     "no schema": _without("schema"),
-    "schema is text": _meta(schema="2"),
+    "schema is text": _meta(schema=str(SCHEMA)),
+    "schema is older": _meta(schema=SCHEMA - 1),
     "provenance is null": _meta(provenance=None),
     "provenance is text": _meta(provenance="mine"),
     "packages are a list": _meta(provenance={"packages": ["torch"]}),
@@ -165,7 +165,7 @@ ODD_RECORDS: dict[str, Spoil] = {
     ),
     "metadata is a list": _text(lambda _: "[]"),
     "metadata is no JSON": _text(lambda _: "{"),
-    "metadata has a key twice": _text(lambda text: text.replace("{", '{"schema": 1, ', 1)),
+    "metadata has a key twice": _text(lambda text: text.replace("{", '{"schema": 3, ', 1)),
     "row has a key twice": _text(lambda text: text.replace('"d": 10', '"d": 10, "d": 10')),
     "curve is text": _curves(value_model=["up", "down"]),
     "curve is a list": _curves(value_model=[[1.0], [2.0]]),

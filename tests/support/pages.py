@@ -7,6 +7,9 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 SCRIPT = "<script>alert('x')</script>"
+HOSTILE = (
+    r"</script><script>window.broken = 1</script><img src=x onerror='window.broken = 2'>$\frac{"
+)
 OUR_SCRIPTS = ["application/gzip;base64", None]  # the types of the data and of what shows them
 MINUS, DASH = "\u2212", "\u2013"
 

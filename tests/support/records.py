@@ -111,16 +111,17 @@ def read_metadata(path: Path) -> dict[str, Any]:
     return meta
 
 
-def forge(path: Path, meta: Mapping[str, Any], columns: Mapping[str, Any] | None = None) -> None:
+def forge(
+    path: Path, meta: Mapping[str, Any] | str, columns: Mapping[str, Any] | pa.Table | None = None
+) -> None:
     """Write a file with checksums that are right, whatever it says; by default its own columns."""
-    table = (
-        pq.read_table(pa.BufferReader(path.read_bytes())) if columns is None else pa.table(columns)
+    if columns is None:
+        columns = pq.read_table(pa.BufferReader(path.read_bytes()))
+    table = columns if isinstance(columns, pa.Table) else pa.table(columns)
+    text = meta if isinstance(meta, str) else json.dumps(meta)
+    schema = table.schema.with_metadata(
+        {b"ddobench": text.encode(), checksums.KEY: checksums.EMPTY}
     )
     sink = pa.BufferOutputStream()
-    pq.write_table(
-        table.replace_schema_metadata(
-            {b"ddobench": json.dumps(meta).encode(), checksums.KEY: checksums.EMPTY}
-        ),
-        sink,
-    )
+    pq.write_table(pa.Table.from_arrays(table.columns, schema=schema), sink)
     path.write_bytes(checksums.fill_in(sink.getvalue().to_pybytes(), None))

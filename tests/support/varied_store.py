@@ -1,14 +1,20 @@
 """One small store with something for every kind of figure of a report."""
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
+from ddobench.report import Written, write_report
+from ddobench.report.data import ReportData
+from ddobench.report.figures import gallery
+from ddobench.report.figures.figure import Figure
 from ddobench.store.records import Record
 from ddobench.store.runs import Store
+from tests.support.pages import HOSTILE
 from tests.support.synthetic_portraits import portrait
 from tests.support.synthetic_runs import Row, climb, curve_of, failed_row, run_row
 from tests.support.synthetic_stores import PROVENANCE, Details, place_of
@@ -18,21 +24,52 @@ REACHED = {"naive": 4.0, "ga": 5.0, "fgm": 6.0, "units": 9.0}  # of an optimum o
 RATES = {"ga": 0.05, "fgm": 0.005}
 CHAINS = [(7, 100), (11, 100), (11, 200), (11, 400)]  # d and n
 PARTS = {"axes": "identity", "graph": "complete", "surrogate": "mlp"}
+CHOSEN: Details = {
+    "chosen": "units",
+    "candidates": [
+        {"candidate": "units", "held_out_top_rank": 0.875, "held_out_error": 0.25, "chosen": True},
+        {"candidate": HOSTILE, "held_out_top_rank": None, "reason": HOSTILE, "chosen": False},
+    ],
+}
+
+
+@dataclass(frozen=True)
+class VariedReport:
+    """The report of such a store, the runs behind it, and its figures made again."""
+
+    data: ReportData
+    written: Written
+    figures: list[Figure]
+
+
+def write_varied_report(folder: Path) -> VariedReport:
+    """Write the store and its report; one family of each task has figures of its own."""
+    runs = varied_store(folder / "runs")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gallery, "MOST_CLOSE", 1)  # further families look alike and take time
+        written = write_report(runs, folder / "report", formats="svg,csv")
+        data = ReportData.read(runs)
+        return VariedReport(data, written, list(gallery.make_figures(data)))
 
 
 def varied_store(folder: Path) -> Path:
     """Write the store: chains, settings, a factorial, a task without steps, a failed run."""
     store = Store(folder)
     for row, config, details in [*_chains(), *_settings(), *_factorial(), *_quadratic()]:
-        row |= {"command": _command(row)}
+        row["command"] = HOSTILE if row["method"] == "odd" else _command(row)
         steps = 0 if row["method"] == "naive" or row["task"] == "quadratic" else 4
         curve = curve_of(row, steps, stops=3 if row["method"] == "ga" else None)
         curve = curve.assign(predicted=curve["value_model"] + 30 * curve["iteration"])
         columns = {str(name): curve[name].to_numpy(dtype=float) for name in curve.columns[2:]}
         store.write(place_of(store, row), Record(row, config, PROVENANCE, columns,
                                                  diagnostics=details))  # fmt: skip
-    lost = failed_row(method="ga", d=7, seed=SEEDS, task="chain", digest="ga-chain-7-100--")
-    store.write_failure(place_of(store, lost), lost | {"command": _command(lost)}, "Traceback")
+    for changes in (
+        {"method": "ga", "d": 7, "task": "chain", "digest": "ga-chain-7-100--"},
+        {"method": "coms", "d": 11, "n": 400, "task": "chain", "digest": "coms", "label": "COMS"},
+        {"method": "odd", "digest": "odd-quadratic-10", "label": HOSTILE, "reason": HOSTILE},
+    ):
+        lost: Row = failed_row(seed=SEEDS, privileges="") | changes
+        store.write_failure(place_of(store, lost), lost | {"command": _command(lost)}, "Traceback")
     toy = replace(portrait(3, "toy3d", edges=[(0, 1), (1, 2)]), hidden=None)
     for shown in (portrait(11), toy):
         store.write_portrait(store.portrait(shown.task, f"{shown.d}"), shown)
@@ -62,12 +99,14 @@ def _run(method: str, d: int, n: int, seed: int, config: Details | None = None, 
 
 
 def _chains() -> Iterator[tuple[Row, Details, Details]]:
-    details: dict[str, Any] = {"fgm": _tell_graph(), "units": _tell_units()}
+    details: dict[tuple[str, int], Details] = {
+        ("fgm", 11): _tell_graph(), ("units", 11): _tell_units(), ("units", 7): CHOSEN,
+    }  # fmt: skip
     for method in REACHED:
         for d, n in CHAINS:
             for seed in range(SEEDS):
-                parts = {"graph": "stein", "latent": "vae"} if method == "fgm" else {}
-                yield *_run(method, d, n, seed, **parts), details.get(method, {}) if d == 11 else {}
+                parts: Details = {"graph": "stein", "latent": "vae"} if method == "fgm" else {}
+                yield *_run(method, d, n, seed, **parts), details.get((method, d), {})
 
 
 def _settings() -> Iterator[tuple[Row, Details, Details]]:
@@ -86,14 +125,15 @@ def _factorial() -> Iterator[tuple[Row, Details, Details]]:
     """Yield every combination of two latents and two searches, and what one latent encodes."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(40, 3))
-    codes = {"codes_sample": rng.normal(size=(40, 3)).tolist(), "designs_sample": x.tolist(),
-             "decoded_sample": (x + 0.1).tolist(), "values_sample": x.sum(axis=1).tolist()}  # fmt: skip
+    samples = {"codes": rng.normal(size=(40, 3)), "designs": x, "decoded": x + 0.1,
+               "values": x.sum(axis=1)}  # fmt: skip
+    codes = {f"{name}_sample": sample.tolist() for name, sample in samples.items()}
     for latent in ("identity", "vae"):
         for search in ("ascent", "cma"):
             variant = f"latent={latent} search={search}"
             variant = "" if variant == "latent=identity search=ascent" else variant
             for seed in range(SEEDS):
-                parts = {**PARTS, "latent": latent, "search": search}
+                parts: Details = {**PARTS, "latent": latent, "search": search}
                 yield *_run("ga", 3, 100, seed, task="toy3d", method_variant=variant,
                             final_model=len(latent) + len(search) * seed,
                             **parts), codes if latent == "vae" else {}  # fmt: skip
@@ -101,10 +141,15 @@ def _factorial() -> Iterator[tuple[Row, Details, Details]]:
 
 def _quadratic() -> Iterator[tuple[Row, Details, Details]]:
     """Yield a task of categories, where nothing takes steps and one method knows the graph."""
-    for method in ("naive", "fgm"):
+    for method in ("naive", "fgm", "odd"):
+        hostile = {"label": HOSTILE} if method == "odd" else {}
         for d in (10, 20):
             for seed in range(SEEDS):
-                yield run_row(method, d, seed, y_sd=2.0, digest=f"{method}-quadratic-{d}"), {}, {}
+                digest = f"{method}-quadratic-{d}"
+                row = run_row(method, d, seed, y_sd=2.0, digest=digest, **hostile)
+                yield row, {"method": {"note": hostile.get("label", "plain")}}, {}
+    declined = {"status": "declined", "reason": "too large", "digest": "naive-quadratic-10"}
+    yield run_row("naive", 10, SEEDS, **declined), {}, {}
 
 
 def _tell_graph() -> Details:

@@ -149,7 +149,7 @@ class RowPlot:
         drawing, grid = row_grid(len(self.panels), self.title, self.labels)
         for axes, (panel, label) in zip(grid, self.panels.items(), strict=True):
             self._draw_panel(axes, data[data["panel"] == panel], panel in self.percent)
-            axes.set_xlabel(label, fontsize=min(8.5, 25.5 / len(self.panels)))
+            axes.set_xlabel(label, fontsize=min(8.5, 22 / len(self.panels)))
         freeze(drawing)
         return drawing
 
@@ -250,7 +250,9 @@ def row_grid(
 ) -> tuple[Drawing, list[Axes]]:
     """Return a drawing with panels side by side, whose rows have the same labels and places."""
     last = max(labels)
-    drawing = _titled(WIDTH, 0.95 + _ROW * (last + 1) + more, title)
+    texts = [wrap(text, 38) for text in labels.values()]
+    row = max(_ROW, 0.13 * max(1 + text.count("\n") for text in texts) + 0.05)
+    drawing = _titled(WIDTH, 0.95 + row * (last + 1) + more, title)
     grid: list[Axes] = list(drawing.subplots(1, count, sharey=True, squeeze=False)[0])
     for axes in grid:
         axes.grid(axis="x", color=PALE, linewidth=0.6)
@@ -258,7 +260,7 @@ def row_grid(
         axes.spines["left"].set_visible(False)
         axes.tick_params(axis="y", length=0)
         axes.tick_params(axis="x", labelsize=8)
-    grid[0].set_yticks([*labels], [wrap(text, 44) for text in labels.values()], fontsize=7.5)
+    grid[0].set_yticks([*labels], texts, fontsize=7.5)
     for text in grid[0].get_yticklabels():
         text.set_parse_math(False)
     grid[0].set_ylim(last + 0.6, -0.6)

@@ -157,7 +157,9 @@ def share_by_dimension(data: ReportData) -> Iterator[Figure]:
             continue
         drawn, hidden = drop_variants(family)
         parts = [
-            share_points(data, drawn.assign(final_model=drawn[score.name])).assign(panel=panel)
+            share_points(data, drawn.assign(**{scores.HEADLINE.name: drawn[score.name]})).assign(
+                panel=panel
+            )
             for panel, score in chosen.items()
         ]
         points = pd.concat(parts, ignore_index=True)
@@ -370,8 +372,8 @@ def prediction_and_truth(data: ReportData) -> Iterator[Figure]:
         panels = {str(key): data.style(own.iloc[0]).label for key, own in points.groupby("series")}
         points = points.assign(panel=points["series"], series=points["shown"])
         title = f"Prediction and truth: {name_runs(drawn.iloc[0], 'n', 'd')}"
-        plot = LinePlot(title, Axis("iteration", "iterations"), Axis(_VALUE, "bent"), looks, panels,
-                        columns=min(len(panels), 4))  # fmt: skip
+        plot = LinePlot(title, Axis("iteration", "iterations"), Axis("value [sd]", "bent"), looks,
+                        panels, columns=min(len(panels), 4))  # fmt: skip
         text = (
             "The value that a method predicts for the designs it ranks highest, and their true "
             "value, an invalid design counted as the worst visible one. A prediction above the "
