@@ -14,7 +14,13 @@ from ddobench import registry
 from ddobench.cli.published_costs import read_published
 from ddobench.report.claims import read_claims
 from ddobench.report.tables.table import MINUS, escape_markdown
-from ddobench.scores import BEST_ORACLE, HEADLINE, INVALID_FINAL
+from ddobench.scores import (
+    BEST_ORACLE,
+    HEADLINE,
+    INVALID_FINAL,
+    NORMALISED_BEST,
+    NORMALISED_MEDIAN,
+)
 from ddobench.store.runs import load
 
 README = Path("README.md")
@@ -138,11 +144,12 @@ def tfbind8() -> Iterator[str]:
     """Yield a line for each method on TFBind8: its best and its median design, and elsewhere."""
     yield "| method | best of 128 | median of 128 | published: best, median |\n|---|---|---|---|"
     scores = default_scores()
-    own = scores[scores["task"] == "tfbind8"].astype({"normalised_p100": float})
-    ordered = own.sort_values("normalised_p100", ascending=False, kind="stable")
+    best, median = NORMALISED_BEST.name, NORMALISED_MEDIAN.name
+    own = scores[scores["task"] == "tfbind8"].astype({best: float, median: float})
+    ordered = own.sort_values(best, ascending=False, kind="stable")
     for row in ordered.to_dict("records"):
         name = "*best visible design*" if row["method"] == "naive" else row["label"]
-        found = f"{row['normalised_p100']:.3f} | {float(row['normalised_p50']):.3f}"
+        found = f"{row[best]:.3f} | {row[median]:.3f}"
         yield f"| {name} | {found} | {_ELSEWHERE.get(row['method'], '')} |"
 
 
@@ -169,9 +176,13 @@ def paper() -> Iterator[str]:
     mean, low, high = (f"{float(conclusion[name]):.2f}" for name in ("mean", "low", "high"))
     result = {"undecided": "is undecided"}.get(conclusion["verdict"], conclusion["verdict"])
     yield (
-        f"- **The conclusion:** {conclusion['text']} That {result}: {mean} [{low}, {high}] sd on "
-        f"{conclusion['seeds']} fresh seeds."
-    ).replace("-", MINUS).replace(f"{MINUS} **", "- **")
+        (
+            f"- **The conclusion:** {conclusion['text']} That {result}: {mean} [{low}, {high}] sd on "
+            f"{conclusion['seeds']} fresh seeds."
+        )
+        .replace("-", MINUS)
+        .replace(f"{MINUS} **", "- **")
+    )
     yield ""
     columns = [str(name) for name in readings if name not in ("id", "together")]
     yield f"| claim | {' | '.join(columns)} | together |"
