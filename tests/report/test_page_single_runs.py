@@ -43,8 +43,8 @@ def store_graph(folder: Path, seed: int, edges: Any, digest: str = "g") -> Path:
     """Store a run that found a graph."""
     store = Store(folder)
     row = run_row("fgm", 4, seed, graph="stein", latent="vae", digest=digest)
-    told = {"edges": edges} if edges is not None else {}
-    record = Record(row, {"rate": 1}, PROVENANCE, {"iteration": np.zeros(1)}, diagnostics=told)
+    stated = {"edges": edges} if edges is not None else {}
+    record = Record(row, {"rate": 1}, PROVENANCE, {"iteration": np.zeros(1)}, diagnostics=stated)
     return store.write(store.place("quadratic", "fgm", 4, 100, digest), record)
 
 
@@ -148,8 +148,8 @@ def test_a_file_that_vanished_or_holds_nonsense_costs_only_its_own_graph(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "ddobench")
-    told: list[Any] = [[[0, 1]], [[0, 1]], "nonsense", [[0, 1]]]
-    gone, torn, *_ = [store_graph(tmp_path, seed, edges) for seed, edges in enumerate(told)]
+    stated: list[Any] = [[[0, 1]], [[0, 1]], "nonsense", [[0, 1]]]
+    gone, torn, *_ = [store_graph(tmp_path, seed, edges) for seed, edges in enumerate(stated)]
     stored = ReportData.read(tmp_path)
     gone.unlink()
     torn.write_bytes(torn.read_bytes()[:50])

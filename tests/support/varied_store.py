@@ -100,7 +100,7 @@ def _run(method: str, d: int, n: int, seed: int, config: Details | None = None, 
 
 def _chains() -> Iterator[tuple[Row, Details, Details]]:
     details: dict[tuple[str, int], Details] = {
-        ("fgm", 11): _tell_graph(), ("units", 11): _tell_units(), ("units", 7): CHOSEN,
+        ("fgm", 11): _graph_details(), ("units", 11): _unit_details(), ("units", 7): CHOSEN,
     }  # fmt: skip
     for method in REACHED:
         for d, n in CHAINS:
@@ -152,7 +152,7 @@ def _quadratic() -> Iterator[tuple[Row, Details, Details]]:
     yield run_row("naive", 10, SEEDS, **declined), {}, {}
 
 
-def _tell_graph() -> Details:
+def _graph_details() -> Details:
     """Return what a method stores that found two edges among eleven codes."""
     hessian = np.full((11, 11), 0.01)
     for a, b in ((0, 1), (2, 5)):
@@ -160,7 +160,7 @@ def _tell_graph() -> Details:
     return {"edges": [[0, 1], [2, 5]], "cliques": 9, "pseudo_hessian": hessian.tolist()}
 
 
-def _tell_units() -> Details:
+def _unit_details() -> Details:
     """Return what is stored of two units, each inside of one true clique."""
     energy = np.zeros((2, 11))
     energy[0, 4:7], energy[1, :3] = 1 / 3, 1 / 3
