@@ -173,16 +173,12 @@ def paper() -> Iterator[str]:
                 escape_markdown(texts[name]) for name in own["id"]
             )
     conclusion = claims[claims["id"] == read_claims().conclusion].iloc[0]
-    mean, low, high = (f"{float(conclusion[name]):.2f}" for name in ("mean", "low", "high"))
-    result = {"undecided": "is undecided"}.get(conclusion["verdict"], conclusion["verdict"])
-    yield (
-        (
-            f"- **The conclusion:** {conclusion['text']} That {result}: {mean} [{low}, {high}] sd on "
-            f"{conclusion['seeds']} fresh seeds."
-        )
-        .replace("-", MINUS)
-        .replace(f"{MINUS} **", "- **")
+    mean, low, high = (
+        f"{float(conclusion[name]):.2f}".replace("-", MINUS) for name in ("mean", "low", "high")
     )
+    result = {"undecided": "is undecided"}.get(conclusion["verdict"], conclusion["verdict"])
+    numbers = f"{mean} [{low}, {high}] sd on {conclusion['seeds']} fresh seeds"
+    yield f"- **The conclusion:** {conclusion['text']} That {result}: {numbers}."
     yield ""
     columns = [str(name) for name in readings if name not in ("id", "together")]
     yield f"| claim | {' | '.join(columns)} | together |"

@@ -221,7 +221,7 @@ def test_an_experiment_brings_its_own_sweep_and_can_be_cut_down(ddobench: Caller
 @pytest.mark.slow
 def test_two_methods_that_come_to_the_same_are_both_stored(ddobench: Caller) -> None:
     words = ["task=chain", "d=5", "n=40", "budget=tiny", "method=ga,vae_ga", "latent=vae"]
-    code, out, err = ddobench(*words, "-m", "seed=0-1")
+    code, out, err = ddobench(*words, "search=ascent", "-m", "seed=0-1")
     assert code == 0, err
     assert out.startswith("4 runs finished")
     runs = load(ddobench.results)
@@ -261,7 +261,8 @@ def test_an_experiment_may_be_a_union_of_sweeps(ddobench: Caller) -> None:
         "random on rbf d=5 n=40: 1 of 1 seeds to run",
         "linear on rbf d=5 n=40 search.steps=20: 1 of 1 seeds to run",
         "ga on rbf d=5 n=40 search.steps=20: 1 of 1 seeds to run",
-        "fgm on rbf d=5 n=40 latent=identity graph=true search.steps=20: 1 of 1 seeds to run",
+        "fgm on rbf d=5 n=40 latent=identity graph=true search=ascent search.steps=20: "
+        "1 of 1 seeds to run",
         f"what they cost is not known, as no run like them is stored in {ddobench.results}: "
         "one seed of each would tell",
         "5 of 5 runs to do; plan=true runs nothing",

@@ -90,7 +90,7 @@ def test_any_two_stages_run_together_and_tell_what_they_are(
         judged = latent == "oracle" and axes == "identity"
         assert ("graph_recovery" in record.diagnostics) == judged
     chosen_parts = {"latent": latent, "axes": axes, "graph": graph}
-    assert spec.parts == {**chosen_parts, "surrogate": "cliques", "search": "ascent"}
+    assert spec.parts == {**chosen_parts, "surrogate": "cliques", "search": "ascent_codes"}
     words = spec.method_variant.split()
     for name, choice, usual in zip(
         chosen_parts, (latent, axes, graph), ("vae", "identity", "stein"), strict=True
@@ -127,7 +127,7 @@ def test_fgm_with_a_complete_graph_is_vae_ga_up_to_rounding() -> None:
     ("one", "other"),
     [
         (("method=ga", "latent=vae", "search=ascent_codes"), ("method=vae_ga",)),
-        (("method=vae_ga", "latent=identity"), ("method=ga",)),
+        (("method=vae_ga", "latent=identity", "search=ascent"), ("method=ga",)),
         (("method=ga", "search=rwr"), ("method=rwr",)),
         (("method=rwr", "surrogate=conservative", "search=ascent"), ("method=coms",)),
     ],
@@ -205,6 +205,7 @@ def test_the_known_graph_beats_an_ordinary_network_where_it_matters() -> None:
     wanted = (
         "task=rbf", "d=21", "n=1500", "latent=identity", "budget.training=0.3", "budget.ascent=1",
         "budget.designs=32", "budget.top=32", "surrogate.width=64", "surrogate.training.rate=3e-3",
+        "search=ascent",
     )  # fmt: skip
     known = run("method=fgm", "graph='true'", *wanted, seeds=seeds)
     plain = run("method=vae_ga", *wanted, seeds=seeds)
