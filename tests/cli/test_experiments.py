@@ -169,8 +169,21 @@ def test_the_main_figure_has_the_papers_methods_and_coms_at_its_references_epoch
 def test_the_later_codes_map_has_ten_more_observed_dimensions(plan: Plan) -> None:
     lines = plan("later_code_map")
     assert len(lines) == 20
-    assert all(" n=10000 map=gaussian: 10 of 10 seeds" in line for line in lines)
+    assert all(" n=10000 map=gaussian" in line and "10 of 10 seeds" in line for line in lines)
     assert specification_of("experiment=later_code_map").config["task"]["d_obs"] is None
+
+
+def test_more_rows_and_another_training_are_asked_for_at_the_sizes_they_are_judged(
+    plan: Plan,
+) -> None:
+    lines = plan("chains_large")
+    for method in (*IDLE, "ga", "coms", "vae_ga", "fgm"):
+        assert f"{method} on chain d=41 n=100000: 5 of 5 seeds to run" in lines
+    lines = plan("training")
+    for method in ("ga", "coms", "vae_ga", "fgm"):
+        for n in (2000, 10000):
+            for variant in ("", " training=paper"):
+                assert f"{method} on chain d=21 n={n}{variant}: 10 of 10 seeds to run" in lines
 
 
 def test_the_controls_run_fresh_seeds_of_whatever_their_claims_compare(plan: Plan) -> None:
