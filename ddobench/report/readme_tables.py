@@ -197,7 +197,7 @@ TABLES: dict[str, Callable[[], Iterator[str]]] = {
 
 def find_table(name: str) -> re.Pattern[str]:
     """Return what finds the place of a table in the README."""
-    return re.compile(rf"(?<={re.escape(_MARK.format(name=name))}).+?(?=<!-- end -->)", re.DOTALL)
+    return re.compile(rf"(?<={re.escape(_MARK.format(name=name))}).*?(?=<!-- end -->)", re.DOTALL)
 
 
 def write_tables() -> None:
