@@ -284,6 +284,7 @@ class Judgement:
     verdicts: Sequence[Verdict] = ()
     outcomes: Sequence[Outcome] = ()
     conclusion: Verdict | None = None
+    readings: Sequence[str] = ()  # the names of all, in order
     readings_note: str = ""
 
 
@@ -302,7 +303,8 @@ def judge_all(runs: pd.DataFrame, declared: ClaimFile) -> Judgement:
             twins.setdefault(replace(question, n=0, score=score), []).append(verdict)
     outcomes = [_read_claim(runs, own, declared.readings) for own in twins.values()]
     conclusion = next((v for v in verdicts if v.claim.id == declared.conclusion), None)
-    return Judgement(verdicts, outcomes, conclusion, declared.readings_note)
+    names = [DECLARED, *(reading.name for reading in declared.readings)]
+    return Judgement(verdicts, outcomes, conclusion, names, declared.readings_note)
 
 
 def _read_claim(
@@ -351,7 +353,7 @@ def _with_rows(question: Question, n: int, runs: pd.DataFrame) -> Question | Non
 def describe_readings(judged: Judgement) -> Table:
     """Describe the paper's claims against the readings."""
     outcomes = judged.outcomes
-    shown = list(dict.fromkeys(name for outcome in outcomes for name in outcome.readings))
+    shown = [name for name in judged.readings if any(name in o.readings for o in outcomes)]
     columns = [
         Column("claim", lambda o: o.verdict.claim.text, words=True, width=0.3),
         *(_reading_column(name) for name in shown),
