@@ -24,7 +24,7 @@ import numpy as np
 import yaml
 
 from ddobench.runner.provenance import describe_machine
-from ddobench.store.records import Portrait, Record
+from ddobench.store.records import Record, TaskSample
 from ddobench.store.runs import Store
 
 LIMIT_SECONDS = 60.0
@@ -88,10 +88,10 @@ def make_record(task: str, method: str, d: int, seed: int, shared: dict[str, Any
     return Record(row=row, curves=curves, values=VALUES, predictions=PREDICTIONS, **shared)
 
 
-def make_portrait(task: str, d: int) -> Portrait:
+def make_portrait(task: str, d: int) -> TaskSample:
     """Return what a task looks like: a chain."""
     hidden = rng.normal(size=(SAMPLE, 3))
-    return Portrait(
+    return TaskSample(
         task=task, task_variant="", d=d, n=ROWS, seed=0, title=f"A synthetic {task}, d={d}",
         formula="f(x) = 0", text="Nothing but noise.", edges=[(i, i + 1) for i in range(d - 1)],
         observed=np.log1p(np.exp(hidden)).tolist(), hidden=hidden.tolist(),
@@ -116,7 +116,7 @@ def fill(folder: Path, runs: int) -> int:
                 "diagnostics": make_diagnostics(d),
             }
             for task in TASKS:
-                store.write_portrait(store.portrait(task, str(d)), make_portrait(task, d))
+                store.write_sample(store.sample(task, str(d)), make_portrait(task, d))
                 for method in METHODS:
                     place = store.place(task, method, d, ROWS, f"{task}{method}{d}")
                     for seed in range(seeds):

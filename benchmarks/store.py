@@ -1,19 +1,16 @@
-"""A results folder of 100,000 runs: what it costs to go on with a sweep, and to summarise it.
+"""A results folder of 100,000 runs: what it costs to resume a sweep, and to summarise it.
 
-The runs are synthetic, in packs as `python -m ddobench.compact` leaves them, without designs and
-their values, which no summary reads. All specifications have the same curves, which saves time in
-making them and none in reading. The resume check is what a sweep over all runs asks the store
-before it launches anything; the first one reads every pack whole, later ones only what changed.
-With --single each run has a file of its own, as a sweep leaves it. There are no limits for these:
-all costs grow with the files, so 2,000 tell of 100,000. Measured there: 0.04 s for the resume check
-and 1.7 s for the summaries (folded: 0.03 and 0.45), which makes 2 s and 84 s of 100,000. So single
-files are resumed as fast, and had better be folded before they are read; folders for some of them
-would change neither, as it is opening and reading each that takes the time.
+The runs are synthetic and folded as `python -m ddobench.compact` leaves them, without designs and
+their values, which no summary reads. The resume check is what a sweep over all runs asks the store
+before it launches anything; it reads every run whole. With --single each run has a file of its own,
+as a sweep leaves it. There are no limits for these: all costs grow with the number of files, so
+2,000 files are enough to extrapolate.
 
 Run: python benchmarks/store.py [--runs N] [--keep FOLDER] [--single]
 """
 
 import argparse
+import json
 import resource
 import shutil
 import sys
@@ -21,28 +18,24 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
-from unittest import mock
 
 import numpy as np
 
-from ddobench.cli.pending import pending
 from ddobench.runner.provenance import describe_machine
 from ddobench.scores import curve_names, stored_names
 from ddobench.seeds import parse_seeds
-from ddobench.store import pack_file
-from ddobench.store.record_file import SCHEMA, Stored, to_bytes
+from ddobench.store.parquet import StoredRun, to_bytes, to_stored
 from ddobench.store.records import Record
 from ddobench.store.runs import Store, load, survey
 
 SEEDS, ITERATIONS = 50, 51
 WANTED = parse_seeds(f"0-{SEEDS - 1}")
-LIMIT_RESUME, LIMIT_SUMMARY = 2.0, 30.0  # CPU seconds, which other work on a machine disturbs less
+LIMIT_RESUME, LIMIT_SUMMARY = 30.0, 30.0  # CPU seconds, which other work on a machine disturbs less
 LIMIT_GB = 4.0
 
 
-def make_run(seed: int) -> Stored:
+def make_run(seed: int) -> StoredRun:
     """Return a run with curves and scores of its own."""
     rng = np.random.default_rng(seed)
     row = {
@@ -53,36 +46,39 @@ def make_run(seed: int) -> Stored:
         **{name: float(rng.normal()) for name in stored_names()},
     }  # fmt: skip
     config = {"task": {"d": 41}, "method": {"width": 64}, "budget": {"designs": 1024}}
-    meta = {"schema": SCHEMA, "row": row, "config": config, "provenance": describe_machine(),
-            "shape": {}}  # fmt: skip
     curves = {name: rng.normal(size=ITERATIONS) for name in curve_names()}
-    return Stored(meta, {"iteration": np.arange(ITERATIONS), **curves}, {}, "{}")
+    return to_stored(
+        Record(
+            row,
+            config,
+            describe_machine(),
+            {"iteration": np.arange(ITERATIONS, dtype=float), **curves},
+        )
+    )
 
 
 def fill(store: Store, runs: int, single: bool) -> None:
-    """Store so many runs, or the fewest more that fill the last pack."""
+    """Store so many runs, or the fewest more that fill the last file."""
     shared = [make_run(seed) for seed in range(SEEDS)]
-    with mock.patch.object(pack_file, "_seal", lru_cache(10 * SEEDS)(pack_file._seal)):
-        for number in range(-(-runs // SEEDS)):
-            digest = f"{number:016x}"
-            place = store.place("chain", "mine", 41, 10_000, digest)
-            place.folder.mkdir(parents=True)
-            members = []
-            for run in shared:
-                row = run.meta["row"] | {"digest": digest, "method_variant": f"width={number}"}
-                members.append(replace(run, meta=run.meta | {"row": row}))
-            if not single:
-                place.pack(0).write_bytes(pack_file.pack_runs(members))
-                continue
-            for run in members:
-                record = Record(run.meta["row"], run.meta["config"], run.meta["provenance"],
-                                run.curves)  # fmt: skip
-                place.file(run.meta["row"]["seed"]).write_bytes(to_bytes(record))
+    for number in range(-(-runs // SEEDS)):
+        digest = f"{number:016x}"
+        place = store.place("chain", "mine", 41, 10_000, digest)
+        place.folder.mkdir(parents=True)
+        members = []
+        for run in shared:
+            row = run.metadata()["row"] | {"digest": digest, "method_variant": f"width={number}"}
+            cells = run.cells | {"row": json.dumps(list(row.values()))}
+            members.append(replace(run, cells=cells))
+        if not single:
+            place.folded(0).write_bytes(to_bytes(members))
+            continue
+        for run in members:
+            place.file(run.seed).write_bytes(to_bytes([run]))
 
 
 def check_all(store: Store) -> int:
-    """Return how many runs are missing, which are none."""
-    return sum(len(pending(store, place, WANTED)) for place in store.places())
+    """Return how many runs are missing: 0."""
+    return sum(len(store.missing(place, list(WANTED))) for place in store.places())
 
 
 def measure(work: Callable[[], object]) -> float:
@@ -110,11 +106,7 @@ def main() -> int:
             fill(store, options.runs, options.single)
         files = [path for path in folder.rglob("seed*") if path.is_file()]
         size = sum(path.stat().st_size for path in files)
-        first = measure(lambda: check_all(store))
-        time.sleep(2)  # until files count as settled
-        check_all(store)
         costs = {
-            "first resume check": (first, None),
             "resume check": (measure(lambda: check_all(store)), limit(LIMIT_RESUME)),
             "rows (load)": (measure(lambda: load(store.folder)), None),
             "all summaries (survey)": (measure(lambda: survey(store.folder)), limit(LIMIT_SUMMARY)),

@@ -11,7 +11,7 @@ from ddobench.cli.parser import SentenceParser, complain
 from ddobench.cli.settings import DEFAULT_RESULTS, read_folder
 from ddobench.errors import UsageError
 from ddobench.progress import reporting_late
-from ddobench.store.compaction import PARTS, Folded, compact, publish
+from ddobench.store.folding import PARTS, Folded, compact, publish
 
 _EPILOG = """\
 Without options, the finished runs of a results folder are folded into one file for each
@@ -66,19 +66,18 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _describe(folded: Folded, folder: Path) -> str:
-    """Say in one line what became of how many runs."""
+    """Return one line on what became of the runs."""
+    left = f"{len(folded.left)} files stay as they are, named above" if folded.left else ""
     if not folded.runs:
-        return f"there are no finished runs to fold in {folder}"
-    each = folded.bytes_packed / folded.runs
-    told = (
-        f"{folded.runs} runs are in {folded.packs} files of {folder}, "
-        f"{format_bytes(folded.bytes_packed)}, {format_bytes(each)} a run"
-    )
-    if folded.files:
-        told += f"; {folded.files} of them were read from {format_bytes(folded.bytes_read)}"
-    if folded.left:
-        told += f"; {len(folded.left)} files stay as they are, named above"
-    return told
+        return "; ".join(filter(None, [f"there are no finished runs to fold in {folder}", left]))
+    each = folded.bytes_folded / folded.runs
+    size = f"{format_bytes(folded.bytes_folded)}, {format_bytes(each)} a run"
+    return "; ".join(filter(None, [
+        f"{folded.runs} runs are in {folded.files} files of {folder}, {size}",
+        f"{folded.single} of them were read from {format_bytes(folded.bytes_single)}"
+        if folded.single else "",
+        left,
+    ]))  # fmt: skip
 
 
 if __name__ == "__main__":

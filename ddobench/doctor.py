@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from ddobench.determinism import DEFAULT, TOO_LATE, VARIABLE
 from ddobench.errors import StorageError, UsageError
 from ddobench.progress import reporting_late, track
 from ddobench.store.atomic import check_room
-from ddobench.store.runs import Store
+from ddobench.store.runs import RUN, attempt, list_files, read_runs, seed_of
 from ddobench.store.sweeps import read_sweeps
 
 LITTLE = 1e9  # bytes of free disk that a sweep soon fills
@@ -132,17 +133,16 @@ def check_folder(folder: Path) -> Iterator[Finding]:
 
 def check_store(folder: Path) -> Iterator[Finding]:
     """Look at every stored run."""
-    store = Store(folder)
-    sound = damaged = alone = failed = 0
-    for place in track(store.places(), "checking runs"):
-        seeds = place.seeds()
-        bad = len(store.missing(place, seeds))
-        sound, damaged = sound + len(seeds) - bad, damaged + bad
-        alone += sum(place.file(seed).exists() for seed in seeds)
+    damaged: dict[Path, str] = {}
+    sound = alone = 0
+    for path in track(list_files(folder, RUN), "checking runs"):
+        read = partial(read_runs, path, lambda run, _: run.record(), left_out=damaged)
+        sound += len(attempt(path, read, damaged) or ())
+        alone += seed_of(path.name) is not None
     failed = sum(1 for _ in folder.glob("*/*.error.json"))
     seen = f"{sound} runs are whole"
     if damaged:
-        yield Finding("store", f"{seen}, {damaged} are damaged, named above",
+        yield Finding("store", f"{seen}, {len(damaged)} files or runs are damaged, named above",
                       fix="the sweeps that made them run them again")  # fmt: skip
     else:
         yield Finding("store", seen)

@@ -40,11 +40,11 @@ def test_a_damaged_run_is_named_and_something_to_fix(
     store: Store, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     path = store.place("toy", "mine", 3, 10, "abc").file(1)
-    flip_bit(path, 100)
+    flip_bit(path, 800)
     assert main([str(store.folder)]) == 1
     assert capsys.readouterr().out.endswith(
-        "fix  store: 1 runs are whole, 1 are damaged, named above; the sweeps that made them run "
-        "them again\n1 to fix\n"
+        "fix  store: 1 runs are whole, 1 files or runs are damaged, named above; the sweeps that "
+        "made them run them again\n1 to fix\n"
     )
     assert f"{path} is not a readable run" in caplog.text
 

@@ -11,7 +11,6 @@ import pickle
 import re
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,10 +24,11 @@ from ddobench.report.claims import read_claims
 from ddobench.report.data import ReportData
 from ddobench.report.tables.table import to_csv
 from ddobench.store.cache import ArrayCache
-from ddobench.store.record_file import SCHEMA
+from ddobench.store.parquet import to_bytes, to_stored
+from ddobench.store.records import Record
 from ddobench.store.runs import read_diagnostics
 from tests.support.pages import open_page
-from tests.support.records import forge
+from tests.support.records import forge, read_footer
 from tests.support.synthetic_runs import run_row, sweep
 from tests.support.synthetic_stores import Fill, store_rows
 from tests.test_layers import ROOT, modules
@@ -92,21 +92,16 @@ def test_a_record_that_holds_a_pickle_and_names_a_class_runs_nothing(tmp_path: P
     folder = store_rows(tmp_path / "runs", sweep(dimensions=[10], seeds=1))
     bait = pickle.dumps(Trap(sprung))
     kind = pa.field(
-        "value_model", pa.binary(),
+        "row", pa.binary(),
         metadata={"ARROW:extension:name": "arrow.py_extension_type",
                   "ARROW:extension:metadata": bait},
     )  # fmt: skip
-    row = run_row("naive", 10, 1)
     target = {"_target_": "pathlib.Path.touch", "self": str(sprung)}
-    meta = {"schema": SCHEMA, "row": row, "config": {"task": target, "method": target},
-            "provenance": {}, "shape": {}}  # fmt: skip
     place = next(folder.glob("*-naive-10"))
-    columns: list[tuple[Any, Any]] = [(pa.field("iteration", pa.int64()), pa.array([0]))]
-    for seed, more in enumerate(([(kind, pa.array([bait]))], []), start=1):
-        row["seed"] = seed
-        names, arrays = zip(*columns, *more, strict=True)
-        table = pa.Table.from_arrays(arrays, schema=pa.schema(names))
-        forge(place / f"seed-{seed:05d}.parquet", meta, table)
+    record = Record(run_row("naive", 10, 2), config={"task": target, "method": target})
+    (place / "seed-00002.parquet").write_bytes(to_bytes([to_stored(record)]))
+    forge(place / "seed-00001.parquet", read_footer(place / "seed-00002.parquet"),
+          pa.table([pa.array([bait])], schema=pa.schema([kind])))  # fmt: skip
     report = write_report(folder, tmp_path / "report")
     assert "3 runs" in report.message
     assert compare([str(folder), str(folder)]) == 0

@@ -46,7 +46,7 @@ from ddobench.scores import (
 )
 from ddobench.seeds import parse_seeds
 from ddobench.store import runs as store
-from ddobench.store.records import Portrait
+from ddobench.store.records import TaskSample
 
 log = logging.getLogger(__name__)
 
@@ -69,7 +69,7 @@ class ReportData:
 
     runs: pd.DataFrame
     styles: Mapping[Key, Style]  # by task, method and method variant
-    portraits: Sequence[Portrait]
+    portraits: Sequence[TaskSample]
     curves: pd.DataFrame  # one row per finished run and recorded iteration, see `load_curves`
     total: int  # runs before the filters
     configs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by digest
@@ -170,7 +170,7 @@ class ReportData:
         """Take the runs of a results folder that pass the filters, with remarks on methods."""
         found = store.survey(folder)
         data = cls.of(
-            found.runs, filters, store.load_portraits(folder), found.curves,
+            found.runs, filters, store.load_samples(folder), found.curves,
             find_remarks(found.runs, found.configs, remarks),
         )  # fmt: skip
         return replace(
@@ -186,7 +186,7 @@ class ReportData:
         cls,
         stored: pd.DataFrame,
         filters: Mapping[str, Any] | None = None,
-        portraits: Sequence[Portrait] = (),
+        portraits: Sequence[TaskSample] = (),
         curves: pd.DataFrame | None = None,
         remarks: Mapping[str, tuple[str, ...]] | None = None,
     ) -> "ReportData":

@@ -34,7 +34,7 @@ from ddobench.runner.time_limit import NEVER, Deadline, TimeLimitError, time_lim
 from ddobench.scores import compute_curves
 from ddobench.seeds import format_seeds
 from ddobench.store.cache import ArrayCache
-from ddobench.store.records import Portrait, Record
+from ddobench.store.records import Record, TaskSample
 from ddobench.store.runs import Place, Store
 
 log = logging.getLogger(__name__)
@@ -105,14 +105,14 @@ def execute(spec: Specification, seeds: Sequence[int], store: Store) -> Outcome:
     return total
 
 
-def paint(spec: Specification, task: Task, seed: int) -> Portrait:
+def paint(spec: Specification, task: Task, seed: int) -> TaskSample:
     """Show what a task looks like at one seed: its graph and some of its designs."""
     problem = task.problem([seed])
     check_problem(problem, task, 1)
     shown = min(problem.data.n, PORTRAIT_ROWS)
     description = check_description(task.describe())
     hidden = problem.hidden
-    return Portrait(
+    return TaskSample(
         task=spec.task,
         task_variant=spec.task_variant,
         d=spec.d,
@@ -145,9 +145,9 @@ def _run_batch(
     base = _base_row(spec)
     try:
         with time_limit(spec.timeout, len(seeds)) as deadline:
-            portrait = store.portrait(spec.task, spec.task_digest)
+            portrait = store.sample(spec.task, spec.task_digest)
             if not portrait.exists():
-                store.write_portrait(portrait, paint(spec, task, seeds[0]))
+                store.write_sample(portrait, paint(spec, task, seeds[0]))
             records = run_seeds(spec, task, method, seeds, base, deadline)
     except StorageError:
         raise  # no failure of this run: no other could be stored either

@@ -1,4 +1,4 @@
-"""One finished run, and what a task looks like: what is stored, before it is written."""
+"""What is stored: one finished run, and a sample of a task."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 Status = Literal["ok", "declined", "failed"]
+ARRAYS = ("values", "predictions", "designs")  # of a record: (T, K), (T, K), (K, d)
 SAMPLES = ("designs_sample", "codes_sample", "decoded_sample", "values_sample")  # in diagnostics
-LEFT_OUT = "left_out"  # where a published record, or its diagnostics, say what they had
+LEFT_OUT = "left_out"  # key of the diagnostics that were dropped when a run was published
 
 
 @dataclass(frozen=True)
@@ -27,8 +28,8 @@ class Record:
 
 
 @dataclass(frozen=True)
-class Portrait:
-    """What a task looks like at one seed, so that a report can show it without drawing it anew."""
+class TaskSample:
+    """What a task looks like at one seed, so that a report can show it without building it."""
 
     task: str
     task_variant: str

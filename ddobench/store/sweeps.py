@@ -1,7 +1,7 @@
-"""What sweeps under way have set out to do, so that anyone can see from the store how far they are.
+"""The goals of running sweeps, so that their progress can be read from the store.
 
 A sweep writes down its missing runs when it begins and removes that file when it ends. It holds a
-lock on the file as long as it lives; one that nobody locks was left by a sweep that was killed.
+lock on the file as long as it lives; a file without a lock was left by a sweep that was killed.
 """
 
 import fcntl
@@ -11,15 +11,15 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from ddobench.seeds import Seeds, parse_seeds
 from ddobench.store.atomic import write_whole
-from ddobench.store.runs import Place, Store, has_failed
-from ddobench.store.soundness import printable, read_json
-from ddobench.store.stored_run import guarded
+from ddobench.store.checks import check_regular, printable, read_json
+from ddobench.store.runs import Place, Store, attempt, has_failed
 
 _FOLDER = Path(".cache", "sweeps")
 _ENDING = ".sweep.json"
@@ -27,13 +27,13 @@ _ENDING = ".sweep.json"
 
 @dataclass(frozen=True)
 class Goal:
-    """The runs of one specification that a sweep has set out to make."""
+    """The runs of one specification that a sweep will make."""
 
     folder: str  # their place in the results folder
     seeds: str
 
     def count_done(self, root: Path, since: float) -> int:
-        """Return how many have a file by now, be it that of a failure."""
+        """Return how many are stored or have failed by now."""
         place = Place(root / self.folder, self.folder.rpartition("-")[2])
         wanted = parse_seeds(self.seeds)
         found = {seed for seed in place.seeds() if seed in wanted}
@@ -56,15 +56,15 @@ class Sweep:
 
 @contextmanager
 def announce(store: Store, command: str, missing: Sequence[tuple[Place, Seeds]]) -> Iterator[Sweep]:
-    """Let others see, inside the block, what a sweep has set out to do."""
+    """Announce the goals of a sweep inside the block."""
     goals = [Goal(place.folder.name, str(seeds)) for place, seeds in missing if seeds]
     sweep = Sweep(command, time.time(), sum(len(seeds) for _, seeds in missing), goals)
-    _forget_dead(store.folder)
+    _remove_dead(store.folder)
     path = store.folder / _FOLDER / f"{uuid4().hex}{_ENDING}"
     write_whole(path, json.dumps(asdict(sweep)))
     handle = os.open(path, os.O_RDWR)
     try:
-        with suppress(OSError):  # without locks it looks as if it had been killed
+        with suppress(OSError):  # without locks it looks like a killed one
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield sweep
     finally:
@@ -73,27 +73,29 @@ def announce(store: Store, command: str, missing: Sequence[tuple[Place, Seeds]])
 
 
 def read_sweeps(folder: Path) -> list[tuple[Sweep, bool]]:
-    """Return the sweeps that were begun and have not ended, and whether each is still at work."""
+    """Return the sweeps that have not ended, and whether each is still running."""
     found = []
     for path in sorted((folder / _FOLDER).glob(f"*{_ENDING}")):
-        sweep = guarded(path, _read)
+        sweep = attempt(path, partial(_read, path))
         if sweep is not None:
             found.append((sweep, _is_locked(path)))
     return sorted(found, key=lambda pair: pair[0].began)
 
 
 def _read(path: Path) -> Sweep:
-    told: Any = read_json(path)
-    goals = [Goal(str(goal["folder"]), str(goal["seeds"])) for goal in told["goals"]]
+    check_regular(path)
+    found: Any = read_json(path)
+    goals = [Goal(str(goal["folder"]), str(goal["seeds"])) for goal in found["goals"]]
     for goal in goals:
         if Path(goal.folder).name != goal.folder:
             raise ValueError("a sweep must name folders of its own results folder")
         parse_seeds(goal.seeds)
-    return Sweep(printable(str(told["command"])), float(told["began"]), int(told["runs"]), goals)
+    command = printable(str(found["command"]))
+    return Sweep(command, float(found["began"]), int(found["runs"]), goals)
 
 
 def _is_locked(path: Path) -> bool:
-    """Tell whether whoever wrote a file is still alive."""
+    """Return whether the process that wrote a file is still running."""
     try:
         handle = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
     except OSError:
@@ -107,8 +109,8 @@ def _is_locked(path: Path) -> bool:
     return False
 
 
-def _forget_dead(folder: Path) -> None:
-    """Remove what sweeps left that were killed."""
+def _remove_dead(folder: Path) -> None:
+    """Remove the files of sweeps that were killed."""
     for path in (folder / _FOLDER).glob(f"*{_ENDING}"):
         if not _is_locked(path):
             path.unlink(missing_ok=True)

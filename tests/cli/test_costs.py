@@ -15,7 +15,7 @@ from ddobench.cli.costs import (
 )
 from ddobench.cli.published_costs import TABLE, Published, read_published, tabulate
 from ddobench.runner.spec import Specification
-from ddobench.store.compaction import compact
+from ddobench.store.folding import compact
 from ddobench.store.records import Record
 from ddobench.store.runs import Store
 from tests.support.records import record_of, row_of
@@ -46,7 +46,7 @@ def test_runs_of_the_same_specification_tell_what_another_costs(tmp_path: Path) 
     folded = estimate_cost(store, SPEC)
     assert folded is not None
     assert (folded.cpu, folded.runs) == (2.0, 2)
-    assert folded.disk == SPEC.place(store).pack(0).stat().st_size / 2
+    assert folded.disk == SPEC.place(store).folded(0).stat().st_size / 2
 
 
 def test_runs_with_other_settings_or_of_another_size_tell_a_guess(tmp_path: Path) -> None:

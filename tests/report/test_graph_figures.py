@@ -21,7 +21,7 @@ from ddobench.report.figures.graphs import (
     true_graphs,
 )
 from ddobench.report.figures.layouts import lay_out, name_shape
-from ddobench.store.records import Portrait
+from ddobench.store.records import TaskSample
 from tests.support.drawn import only
 from tests.support.synthetic_portraits import Edges, chain, portrait
 from tests.support.synthetic_runs import Row, climb, run_row
@@ -184,7 +184,7 @@ def test_codes_that_are_scaled_designs_are_passed_over(tmp_path: Path) -> None:
     assert list(codes_beside_designs(silent)) == []
 
 
-def show(*portraits: Portrait) -> ReportData:
+def show(*portraits: TaskSample) -> ReportData:
     """Return report data with one run of each portrait's task."""
     rows = [run_row("naive", p.d, task=p.task, task_variant=p.task_variant) for p in portraits]
     return ReportData.of(pd.DataFrame(rows), portraits=portraits)
@@ -215,9 +215,9 @@ def test_variants_share_the_picture_of_a_shape_and_that_of_their_designs() -> No
 
 def test_designs_are_shown_as_they_are_and_hidden_ones_above_and_bits_not_at_all() -> None:
     seen = portrait(7)
-    plain = Portrait(**{**vars(seen), "task": "plain", "hidden": seen.observed})
+    plain = TaskSample(**{**vars(seen), "task": "plain", "hidden": seen.observed})
     bits = [[1.0, 0.0, 1.0]] * 100
-    binary = Portrait(**{**vars(seen), "task": "bits", "observed": bits, "hidden": None})
+    binary = TaskSample(**{**vars(seen), "task": "bits", "observed": bits, "hidden": None})
     behind, as_is = marginals(show(seen, plain, binary))
     names = [f"{name}_{i}" for name in ("hidden", "observed") for i in range(3)]
     assert list(behind.data) == [*names, "y"]

@@ -20,7 +20,7 @@ from ddobench.report.page import set_formula
 from ddobench.report.tables import table
 from ddobench.report.writer import clear_stale
 from ddobench.store.atomic import write_whole
-from ddobench.store.records import Portrait
+from ddobench.store.records import TaskSample
 from ddobench.store.runs import Store
 from tests.support.pages import DASH, MINUS, OUR_SCRIPTS, SCRIPT, open_page
 from tests.support.processes import PATIENCE
@@ -127,7 +127,7 @@ def test_markup_in_any_stored_text_stays_text(tmp_path: Path) -> None:
     store = Store(store_rows(tmp_path / "runs", rows))
     words = {"task": SCRIPT, "task_variant": SCRIPT, "d": 10, "title": SCRIPT, "formula": SCRIPT,
              "text": SCRIPT}  # fmt: skip
-    store.write_portrait(store.portrait("any", "10"), Portrait(**{**vars(portrait(10)), **words}))
+    store.write_sample(store.sample("any", "10"), TaskSample(**{**vars(portrait(10)), **words}))
     report = tmp_path / "report"
     written = write_report(store.folder, report, remarks={SCRIPT: [{"text": SCRIPT}]},
                            formats="svg")  # fmt: skip

@@ -17,9 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ddobench.errors import StorageError, UsageError
-from ddobench.store import listing
 from ddobench.store import runs as store_module
-from ddobench.store.record_file import SCHEMA
 from ddobench.store.records import Record
 from ddobench.store.runs import (
     Place,
@@ -31,8 +29,7 @@ from ddobench.store.runs import (
     survey,
 )
 from tests.support.records import (
-    change_metadata,
-    drop_checksums,
+    change_run,
     empty,
     failed_row,
     record_of,
@@ -173,30 +170,25 @@ def replace_by_pipe(path: Path) -> None:
 
 
 DAMAGE = {
-    "truncated": (truncate, ""),
-    "empty": (empty, ""),
-    "foreign": (replace_by_foreign_table, "no ddobench metadata in it"),
-    "without checksums": (
-        lambda path: drop_checksums(path, SCHEMA),
-        "damaged: its checksums are missing",
-    ),
+    "truncated": (truncate, "damaged, or not a Parquet file: "),
+    "empty": (empty, "damaged, or not a Parquet file: "),
+    "foreign": (replace_by_foreign_table, "its footer has no metadata of ddobench"),
     "a pipe": (replace_by_pipe, "it is a named pipe, not a file"),
-    "without a row": (lambda path: change_metadata(path, row=None), "its metadata lacks row"),
     "incomplete row": (
-        lambda path: change_metadata(path, row={"seed": 1, "digest": "abc"}),
+        lambda path: change_run(path, {"seed": 1, "digest": "abc"}),
         "its row lacks task, task_variant, method, method_variant, d, n, budget, status",
     ),
     "another seed": (
-        lambda path: change_metadata(path, row=row_of(7)),
+        lambda path: change_run(path, row_of(7)),
         "it holds another run than its name says",
     ),
     "another digest": (
-        lambda path: change_metadata(path, row=row_of(1, digest="xyz")),
+        lambda path: change_run(path, row_of(1, digest="xyz")),
         "it holds another run than its name says",
     ),
     "row of another kind": (
-        lambda path: change_metadata(path, row=[1, 2]),
-        "its row must be a mapping",
+        lambda path: change_run(path, [1, 2]),
+        "its row must have a value for each of its names",
     ),
 }
 
@@ -277,7 +269,7 @@ def test_files_that_come_and_go_while_a_folder_is_read_are_no_matter(
     for seed in (0, 1):
         store.write(place, record_of(seed))
     store.write_failure(place, failed_row(2), "")
-    listed = listing.list_files
+    listed = store_module.list_files
 
     def list_then_change(root: Path, ending: str) -> list[Path]:
         found = listed(root, ending)
@@ -285,7 +277,7 @@ def test_files_that_come_and_go_while_a_folder_is_read_are_no_matter(
         store.write(place, record_of(2))  # which removes the failure
         return found
 
-    monkeypatch.setattr(listing, "list_files", list_then_change)
+    monkeypatch.setattr(store_module, "list_files", list_then_change)
     found = survey(store.folder)
     assert found.runs["seed"].tolist() == [0]
     assert found.curves["seed"].unique().tolist() == [0]

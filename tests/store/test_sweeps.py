@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ddobench.seeds import parse_seeds
-from ddobench.store.compaction import compact
+from ddobench.store.folding import compact
 from ddobench.store.runs import Place, Store
 from ddobench.store.sweeps import announce, read_sweeps
 from ddobench.watch import describe, main

@@ -24,7 +24,7 @@ import yaml
 from ddobench.cli import main as cli
 from ddobench.runner import execute as execution
 from ddobench.runner.spec import Specification
-from ddobench.store.records import Portrait, Record
+from ddobench.store.records import Record, TaskSample
 from tests.support.command_lines import CONF, GROUPS, KEYS, PARAMETERS, options_of
 
 DEFAULTS = {"task": "quadratic", "method": "fgm", "budget": "full", "seed": "0"}
@@ -110,8 +110,8 @@ def _recording(tried: Attempt) -> Any:
     return run_seeds
 
 
-def _paint(spec: Specification, *_: object) -> Portrait:
-    return Portrait(spec.task, "", spec.d, spec.n, 0, "", "", "", None, [], None, [])
+def _paint(spec: Specification, *_: object) -> TaskSample:
+    return TaskSample(spec.task, "", spec.d, spec.n, 0, "", "", "", None, [], None, [])
 
 
 def judge(tried: Attempt) -> list[str]:

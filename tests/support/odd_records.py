@@ -11,12 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ddobench.store.record_file import SCHEMA
-from tests.support.records import forge
+from ddobench.store.parquet import COLUMNS, SCHEMA
+from tests.support.records import forge, read_footer
 from tests.support.synthetic_runs import Row, run_row
 
 SEED = 7  # of every odd record; the good ones beside them have others
 Spoil = Callable[[Path, "Odd"], None]
+Change = Callable[[str], str]
 
 
 class Odd:
@@ -24,15 +25,26 @@ class Odd:
 
     def __init__(self) -> None:
         self.row: Row = run_row("naive", 10, SEED)
-        self.meta: dict[str, Any] = {
-            "schema": SCHEMA, "row": self.row, "shape": {}, "config": {"method": {"width": 1}},
+        self.shared: dict[str, Any] = {
+            "shape": {}, "left_out": [], "config": {"method": {"width": 1}},
             "provenance": {"python": "3.11", "packages": {"torch": "2"}, "revision": "a" * 40},
         }  # fmt: skip
-        self.curves: Any = {"iteration": [0, 1], "value_model": [50.0, 50.0]}
+        self.schema: Any = SCHEMA
+        self.curves: dict[str, Any] = {"iteration": [0, 1], "value_model": [50.0, 50.0]}
 
-    def write(self, path: Path, text: str | None = None) -> None:
-        """Write the record under a name."""
-        forge(path, self.meta if text is None else text, self.curves)
+    def write(self, path: Path, change_footer: Change = str, change_row: Change = str) -> None:
+        """Write the record under a name, with a change to the text of its footer or row."""
+        shared = {"names": list(self.row), "curves": list(self.curves), **self.shared}
+        seed = int(path.name[5:10])
+        footer = {"schema": self.schema, "runs": [[seed, 0]], "shared": [shared]}
+        cells = {
+            "row": change_row(json.dumps(list(self.row.values()))),
+            "curves": np.concatenate([*self.curves.values()]).astype(float),
+            "diagnostics": "{}",
+            "arrays": [],
+        }
+        table = pa.table({name: [cell] for name, cell in cells.items()}, schema=COLUMNS)
+        forge(path, change_footer(json.dumps(footer)), table)
 
 
 def _row(**changes: Any) -> Spoil:
@@ -45,15 +57,23 @@ def _row(**changes: Any) -> Spoil:
 
 def _without(name: str) -> Spoil:
     def spoil(path: Path, odd: Odd) -> None:
-        (odd.row if name in odd.row else odd.meta).pop(name)
+        (odd.row if name in odd.row else odd.shared).pop(name)
         odd.write(path)
 
     return spoil
 
 
-def _meta(**changes: Any) -> Spoil:
+def _shared(**changes: Any) -> Spoil:
     def spoil(path: Path, odd: Odd) -> None:
-        odd.meta.update(changes)
+        odd.shared.update(changes)
+        odd.write(path)
+
+    return spoil
+
+
+def _schema(schema: Any) -> Spoil:
+    def spoil(path: Path, odd: Odd) -> None:
+        odd.schema = schema
         odd.write(path)
 
     return spoil
@@ -67,14 +87,23 @@ def _curves(**changes: Any) -> Spoil:
     return spoil
 
 
-def _text(change: Callable[[str], str]) -> Spoil:
-    return lambda path, odd: odd.write(path, change(json.dumps(odd.meta)))
+def _footer_text(change: Change) -> Spoil:
+    return lambda path, odd: odd.write(path, change_footer=change)
 
 
-def _two_curves_of_a_name(path: Path, odd: Odd) -> None:
-    numbers = pa.array([0.0])
-    odd.curves = pa.table([numbers] * 3, names=["iteration", "value_model", "value_model"])
-    odd.write(path)
+def _row_text(change: Change) -> Spoil:
+    return lambda path, odd: odd.write(path, change_row=change)
+
+
+def _columns(**columns: Any) -> Spoil:
+    """Return a change to the types of columns."""
+
+    def spoil(path: Path, odd: Odd) -> None:
+        odd.write(path)
+        footer, cells = read_footer(path), pq.read_table(path).to_pydict()
+        forge(path, footer, pa.table(cells | columns))
+
+    return spoil
 
 
 def _no_iteration(path: Path, odd: Odd) -> None:
@@ -88,7 +117,7 @@ def _text_file(path: Path, _: Odd) -> None:
 
 def _many_rows(path: Path, odd: Odd) -> None:
     """Write some kilobytes that would be sixteen megabytes once read."""
-    odd.curves = {"iteration": np.zeros(2_000_000)}
+    odd.curves = {"iteration": np.arange(2_000_000)}
     odd.write(path)
 
 
@@ -125,7 +154,7 @@ ODD_RECORDS: dict[str, Spoil] = {
     "d is a fraction": _row(d=10.5),
     "d is true": _row(d=True),
     "d is 0": _row(d=0),
-    "n has 400 digits": _text(lambda text: text.replace('"n": 100', f'"n": {"9" * 400}')),
+    "n has 400 digits": _row_text(lambda text: text.replace(" 100,", f" {'9' * 400},", 1)),
     "n is not a number": _row(n=float("nan")),
     "task is null": _row(task=None),
     "task is a number": _row(task=3),
@@ -148,30 +177,45 @@ ODD_RECORDS: dict[str, Spoil] = {
     "row with 5,000 columns": _row(**{f"c{i}": i for i in range(5000)}),
     "no provenance": _without("provenance"),
     "no config": _without("config"),
-    "no schema": _without("schema"),
-    "schema is text": _meta(schema=str(SCHEMA)),
-    "schema is older": _meta(schema=SCHEMA - 1),
-    "provenance is null": _meta(provenance=None),
-    "provenance is text": _meta(provenance="mine"),
-    "packages are a list": _meta(provenance={"packages": ["torch"]}),
-    "revision is a list": _meta(provenance={"revision": ["a"]}),
-    "config is a list": _meta(config=[1]),
-    "method in config is text": _meta(config={"method": "naive"}),
-    "config is deep": _meta(config={"method": {"graph": deep(80)}}),
-    "provenance is deep": _meta(provenance={"packages": {"torch": deep(80)}}),
-    "metadata is very deep": _text(lambda _: DEEP_TEXT),
-    "row is very deep": _text(
-        lambda text: text.replace('"label": "Naive"', f'"label": {DEEP_TEXT}')
+    "no schema": _schema(None),
+    "schema is text": _schema(str(SCHEMA)),
+    "schema is older": _schema(SCHEMA - 1),
+    "provenance is null": _shared(provenance=None),
+    "provenance is text": _shared(provenance="mine"),
+    "packages are a list": _shared(provenance={"packages": ["torch"]}),
+    "revision is a list": _shared(provenance={"revision": ["a"]}),
+    "config is a list": _shared(config=[1]),
+    "method in config is text": _shared(config={"method": "naive"}),
+    "config is deep": _shared(config={"method": {"graph": deep(80)}}),
+    "provenance is deep": _shared(provenance={"packages": {"torch": deep(80)}}),
+    "footer is very deep": _footer_text(lambda _: DEEP_TEXT),
+    "row is very deep": _row_text(lambda text: text.replace('"Naive"', DEEP_TEXT)),
+    "row is a mapping": _row_text(lambda _: "{}"),
+    "row is short": _row_text(lambda _: "[1, 2]"),
+    "row is no JSON": _row_text(lambda _: "["),
+    "footer is a list": _footer_text(lambda _: "[]"),
+    "footer is no JSON": _footer_text(lambda _: "{"),
+    "footer has a key twice": _footer_text(lambda text: text.replace("{", '{"schema": 1, ', 1)),
+    "footer names no run": _footer_text(
+        lambda text: text.replace('"runs": [[', '"runs": [], "x": [[')
     ),
-    "metadata is a list": _text(lambda _: "[]"),
-    "metadata is no JSON": _text(lambda _: "{"),
-    "metadata has a key twice": _text(lambda text: text.replace("{", '{"schema": 3, ', 1)),
-    "row has a key twice": _text(lambda text: text.replace('"d": 10', '"d": 10, "d": 10')),
-    "curve is text": _curves(value_model=["up", "down"]),
-    "curve is a list": _curves(value_model=[[1.0], [2.0]]),
-    "curve is a date": _curves(value_model=pa.array([1, 2], pa.timestamp("s"))),
-    "two curves of a name": _two_curves_of_a_name,
-    "iteration is text": _curves(iteration=["0", "1"]),
+    "footer names a part that is not there": _footer_text(
+        lambda text: text.replace(", 0]]", ", 1]]")
+    ),
+    "footer names another seed": _footer_text(
+        lambda text: text.replace('"runs": [[', '"runs": [[1')
+    ),
+    "row has a column twice": _shared(names=["task", "task"]),
+    "shape is text": _shared(shape={"values": "large"}),
+    "shape is of something else": _shared(shape={"mine": [1, 1]}),
+    "curve is text": _columns(curves=[["up", "down"]]),
+    "row is binary": _columns(row=[b"[]"]),
+    "one column more": _columns(mine=[1]),
+    "two rows": _columns(
+        row=["[]"] * 2, curves=[[0.0]] * 2, diagnostics=["{}"] * 2, arrays=[[0.0]] * 2
+    ),
+    "two curves of a name": _shared(curves=["iteration", "iteration"]),
+    "curves of different lengths": _curves(value_model=[1.0]),
     "iteration is missing": _no_iteration,
     "iteration comes twice": _curves(iteration=[1, 1]),
     "iteration is a fraction": _curves(iteration=[0.0, 0.5]),

@@ -1,16 +1,16 @@
-"""Records as runs would leave them, and damage as disks, copies and strangers would do."""
+"""Records as runs leave them, and damage as disks, copies and strangers cause it."""
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ddobench.scores import COSTS
-from ddobench.store import checksums
+from ddobench.store.parquet import COLUMNS
 from ddobench.store.records import Record
 
 SCORES = [
@@ -91,37 +91,32 @@ def empty(path: Path) -> None:
     path.write_bytes(b"")
 
 
-def change_metadata(path: Path, **changes: Any) -> None:
-    """Rewrite what a file says about itself, with checksums that are right; None drops a key."""
-    meta = read_metadata(path) | changes
-    forge(path, {name: value for name, value in meta.items() if value is not None})
-
-
-def drop_checksums(path: Path, schema: int) -> None:
-    """Rewrite a file as an earlier version would have written it."""
-    table = pq.read_table(pa.BufferReader(path.read_bytes()))
-    text = json.dumps(read_metadata(path) | {"schema": schema})
-    pq.write_table(table.replace_schema_metadata({"ddobench": text}), path)
-
-
-def read_metadata(path: Path) -> dict[str, Any]:
-    """Return what a file says about itself."""
+def read_footer(path: Path) -> dict[str, Any]:
+    """Return the JSON in the footer of a file of runs."""
     found = pq.read_metadata(pa.BufferReader(path.read_bytes())).metadata or {}
-    meta: dict[str, Any] = json.loads(found[b"ddobench"])
-    return meta
+    footer: dict[str, Any] = json.loads(found[b"ddobench"])
+    return footer
 
 
-def forge(
-    path: Path, meta: Mapping[str, Any] | str, columns: Mapping[str, Any] | pa.Table | None = None
-) -> None:
-    """Write a file with checksums that are right, whatever it says; by default its own columns."""
-    if columns is None:
-        columns = pq.read_table(pa.BufferReader(path.read_bytes()))
-    table = columns if isinstance(columns, pa.Table) else pa.table(columns)
-    text = meta if isinstance(meta, str) else json.dumps(meta)
-    schema = table.schema.with_metadata(
-        {b"ddobench": text.encode(), checksums.KEY: checksums.EMPTY}
-    )
+def change_run(path: Path, row: Any = None, **changes: Any) -> None:
+    """Rewrite a file of one run with another row or another footer; its checksums are right."""
+    footer = read_footer(path) | changes
+    (cells,) = pq.read_table(pa.BufferReader(path.read_bytes())).to_pylist()
+    if isinstance(row, dict):
+        footer["shared"][0]["names"] = list(row)
+        footer["runs"][0][0] = row["seed"]
+        cells["row"] = json.dumps(list(row.values()))
+    elif row is not None:
+        cells["row"] = json.dumps(row)
+    forge(path, footer, pa.table({name: [cells[name]] for name in COLUMNS.names}, schema=COLUMNS))
+
+
+def forge(path: Path, footer: Any, table: pa.Table) -> None:
+    """Write a file with any footer and any columns, with checksums that are right."""
+    text = footer if isinstance(footer, str) else json.dumps(footer)
     sink = pa.BufferOutputStream()
-    pq.write_table(pa.Table.from_arrays(table.columns, schema=schema), sink)
-    path.write_bytes(checksums.fill_in(sink.getvalue().to_pybytes(), None))
+    with pq.ParquetWriter(sink, table.schema, write_page_checksum=True, store_schema=False) as out:
+        out.write_table(table)
+        checksum = f"{crc32(text.encode()):08x}"
+        out.add_key_value_metadata({"ddobench": text, "ddobench.crc32": checksum})
+    path.write_bytes(sink.getvalue().to_pybytes())

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ddobench.graphs import Graph
-from ddobench.store.records import Portrait
+from ddobench.store.records import TaskSample
 
 Edges = list[tuple[int, int]]
 
@@ -15,10 +15,10 @@ def chain(d: int) -> Edges:
 
 def portrait(
     d: int = 7, task: str = "chain", variant: str = "", n: int = 100, edges: Edges | None = None
-) -> Portrait:
+) -> TaskSample:
     """Return the portrait of a task with normal designs behind a map."""
     hidden = np.random.default_rng(0).normal(size=(n, 3))
-    return Portrait(
+    return TaskSample(
         task=task,
         task_variant=variant,
         d=d,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ddobench.report.data import ReportData
-from ddobench.store.records import Portrait, Record
+from ddobench.store.records import Record, TaskSample
 from ddobench.store.runs import Place, Store
 from tests.support.synthetic_runs import STEPS, Row, curve_of
 
@@ -53,7 +53,7 @@ def stored_with(
     folder: Path,
     runs: list[tuple[Row, Details]],
     configs: dict[str, Details] | None = None,
-    portraits: tuple[Portrait, ...] = (),
+    portraits: tuple[TaskSample, ...] = (),
     steps: int = STEPS,
 ) -> ReportData:
     """Return climbing runs, written with what they tell and read again."""
@@ -65,5 +65,5 @@ def stored_with(
         store.write(place_of(store, row), Record(row, config, PROVENANCE, curves,
                                                  diagnostics=details))  # fmt: skip
     for portrait in portraits:
-        store.write_portrait(store.portrait(portrait.task, f"{portrait.d}"), portrait)
+        store.write_sample(store.sample(portrait.task, f"{portrait.d}"), portrait)
     return ReportData.read(folder)

@@ -72,7 +72,7 @@ def varied_store(folder: Path) -> Path:
         store.write_failure(place_of(store, lost), lost | {"command": _command(lost)}, "Traceback")
     toy = replace(portrait(3, "toy3d", edges=[(0, 1), (1, 2)]), hidden=None)
     for shown in (portrait(11), toy):
-        store.write_portrait(store.portrait(shown.task, f"{shown.d}"), shown)
+        store.write_sample(store.sample(shown.task, f"{shown.d}"), shown)
     return folder
 
 

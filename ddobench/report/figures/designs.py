@@ -36,7 +36,7 @@ from ddobench.report.tables.table import (
     name_runs,
     row_stem,
 )
-from ddobench.store.records import Portrait
+from ddobench.store.records import TaskSample
 
 _TONES = {"hidden": "#7b8794", "observed": "#0072b2"}
 _TABLES = {"designs": "observed", "codes": "code", "decoded": "decoded"}
@@ -73,7 +73,7 @@ def designs_in_pairs(data: ReportData) -> Iterator[Figure]:
 
 
 def _portrait_figure(
-    data: ReportData, kind: str, words: str, portrait: Portrait, caption: str
+    data: ReportData, kind: str, words: str, portrait: TaskSample, caption: str
 ) -> Figure:
     title = f"{words}: {name_portrait(portrait)}"
     return Figure(kind, file_stem(kind, portrait.task, portrait.task_variant, f"d{portrait.d}"),
@@ -82,14 +82,14 @@ def _portrait_figure(
                   about_task=True)  # fmt: skip
 
 
-def _coordinate_tables(portrait: Portrait) -> Iterator[tuple[str, list[list[float]]]]:
+def _coordinate_tables(portrait: TaskSample) -> Iterator[tuple[str, list[list[float]]]]:
     """Yield what to call the designs of a portrait and their first coordinates."""
     if portrait.hidden is not None and portrait.hidden != portrait.observed:
         yield "hidden", portrait.hidden
     yield "observed", portrait.observed
 
 
-def _different_designs(data: ReportData) -> Iterator[Portrait]:
+def _different_designs(data: ReportData) -> Iterator[TaskSample]:
     """Yield the portraits with continuous designs, one of several variants with the same ones."""
     seen = set()
     for portrait in choose_portraits(data.portraits):
@@ -100,7 +100,7 @@ def _different_designs(data: ReportData) -> Iterator[Portrait]:
             yield portrait
 
 
-def _table(portrait: Portrait) -> pd.DataFrame:
+def _table(portrait: TaskSample) -> pd.DataFrame:
     columns = {
         f"{name}_{i}": column
         for name, designs in _coordinate_tables(portrait)

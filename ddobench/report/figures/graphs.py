@@ -38,7 +38,7 @@ from ddobench.report.tables.table import (
     name_runs,
     row_stem,
 )
-from ddobench.store.records import Portrait
+from ddobench.store.records import TaskSample
 
 Edge = tuple[int, int]
 
@@ -110,7 +110,7 @@ def _ordered(edges: Iterable[Iterable[int]]) -> frozenset[Edge]:
 
 def true_graphs(data: ReportData) -> Iterator[Figure]:
     """Draw the graph of each task; variants that share its shape share the picture."""
-    groups: dict[tuple[str, object], list[Portrait]] = {}
+    groups: dict[tuple[str, object], list[TaskSample]] = {}
     for portrait in choose_portraits(data.portraits):
         if portrait.edges is not None:
             graph = Truth.of(portrait.d, portrait.edges).graph
@@ -131,32 +131,32 @@ def true_graphs(data: ReportData) -> Iterator[Figure]:
         )  # fmt: skip
 
 
-def portrait_commands(data: ReportData, portrait: Portrait) -> tuple[str, ...]:
+def portrait_commands(data: ReportData, portrait: TaskSample) -> tuple[str, ...]:
     """Return the commands whose runs are of the task in a portrait."""
     size = {name: [getattr(portrait, name)] for name in ("task", "task_variant", "d", "n")}
     return data.commands(pd.DataFrame(size))
 
 
-def choose_portraits(portraits: Iterable[Portrait]) -> list[Portrait]:
+def choose_portraits(portraits: Iterable[TaskSample]) -> list[TaskSample]:
     """Take the smallest dimension that shows the pattern, with the most rows, of each variant."""
-    chosen: dict[tuple[str, str], Portrait] = {}
+    chosen: dict[tuple[str, str], TaskSample] = {}
     for portrait in sorted(portraits, key=preference):
         chosen.setdefault((portrait.task, portrait.task_variant), portrait)
     return [chosen[key] for key in sorted(chosen)]
 
 
-def preference(portrait: Portrait) -> tuple[bool, int, int, int]:
+def preference(portrait: TaskSample) -> tuple[bool, int, int, int]:
     """Return a key by which the portrait that shows most comes first."""
     small = portrait.d < 7  # dimensions from which a graph shows its pattern
     return small, -portrait.d if small else portrait.d, -portrait.n, portrait.seed
 
 
-def name_portrait(portrait: Portrait) -> str:
+def name_portrait(portrait: TaskSample) -> str:
     """Name the task, variant and dimension of a portrait."""
     return ", ".join(filter(None, [portrait.task, portrait.task_variant, f"d = {portrait.d}"]))
 
 
-def _graph_caption(portrait: Portrait) -> str:
+def _graph_caption(portrait: TaskSample) -> str:
     graph = Truth.of(portrait.d, portrait.edges or ()).graph
     cliques = list(nx.find_cliques(graph))
     sizes = sorted({len(clique) for clique in cliques})
