@@ -1,5 +1,6 @@
 """What the doctor finds, and what it says to do about it."""
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 from ddobench import doctor
 from ddobench.doctor import Finding, main
+from ddobench.store.folding import compact
 from ddobench.store.runs import Store
 from tests.support.records import failed_row, flip_bit, record_of
 
@@ -46,6 +48,19 @@ def test_a_damaged_run_is_named_and_something_to_fix(
         "fix  store: 1 runs are whole, 1 files or runs are damaged, named above; the sweeps that "
         "made them run them again\n1 to fix\n"
     )
+    assert f"{path} is not a readable run" in caplog.text
+
+
+def test_a_folded_file_that_cannot_be_opened_is_something_to_fix(
+    store: Store, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    compact(store.folder)
+    path = store.place("toy", "mine", 3, 10, "abc").folded(0)
+    before = path.stat()
+    path.write_bytes(path.read_bytes()[:-1] + b"0")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert main([str(store.folder)]) == 1
+    assert "store: 0 runs are whole, 1 files or runs are damaged" in capsys.readouterr().out
     assert f"{path} is not a readable run" in caplog.text
 
 

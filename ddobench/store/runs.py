@@ -54,6 +54,7 @@ log = logging.getLogger(__name__)
 RUN = ".parquet"
 ERROR = ".error.json"
 SAMPLE = ".sample.json"
+LONGEST_REASON, LONGEST_TRACE = 10_000, 1_000_000  # characters of a failure that are stored
 FOLDED = 500  # seeds that a folded file holds at most
 _SINGLE_NAME = re.compile(r"seed-(\d+)\.parquet")
 _FOLDED_NAME = re.compile(r"seeds-\d+\.parquet")
@@ -170,9 +171,18 @@ class Store:
         check_room(place.folder)
 
     def write(self, place: Place, record: Record) -> Path:
-        """Store a finished run, whole or not at all; a file of a newer version stays as it is."""
+        """Store a finished run, whole or not at all; a file of a newer version stays as it is.
+
+        What no reader would accept is refused here, with a ValueError.
+        """
         path = place.file(record.row["seed"])
-        content = to_bytes([to_stored(record)])
+        run = to_stored(record)
+        for part, read in (("row", run.metadata), ("diagnostics", run.diagnostics)):
+            try:
+                read()
+            except ValueError as error:
+                raise ValueError(f"the {part} of this run cannot be stored: {error}") from None
+        content = to_bytes([run])
         if path.exists() and _is_newer(path):  # since this sweep began
             log.warning("%s was written by a newer ddobench meanwhile and is left as it is", path)
         else:
@@ -182,7 +192,8 @@ class Store:
 
     def write_failure(self, place: Place, row: dict[str, Any], trace: str) -> Path:
         """Store the error of a run that has no result."""
-        text = json.dumps({"row": row, "trace": trace}, indent=2, default=str)
+        short = row | {"reason": str(row.get("reason", ""))[:LONGEST_REASON]}
+        text = json.dumps({"row": short, "trace": trace[-LONGEST_TRACE:]}, indent=2, default=str)
         return write_whole(place.error(row["seed"]), text)
 
     def cache(self, task: str) -> ArrayCache:
@@ -199,10 +210,21 @@ class Store:
 
 
 def list_files(root: Path, ending: str) -> list[Path]:
-    """List what is named like a stored file, those nearest to the root first."""
+    """List what is named like a stored file, those nearest to the root first.
+
+    A folder that cannot be read is an error: it must not count as empty.
+    """
+
+    def refuse(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError):  # a folder that does not exist has no files
+            raise UsageError(
+                f"a results folder must be a folder that can be read, got "
+                f"{printable(str(error.filename))} ({error.strerror}); permit it, or name another"
+            )
+
     found = (
         Path(folder, name)
-        for folder, folders, names in os.walk(root)
+        for folder, folders, names in os.walk(root, onerror=refuse)
         for name in (*folders, *names)
         if name.endswith(ending) and not name.startswith(".")
     )

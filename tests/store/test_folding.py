@@ -1,5 +1,6 @@
 """Folded runs are what they were, for every reader, and a compaction loses nothing."""
 
+import os
 import re
 import shutil
 from collections.abc import Callable
@@ -387,3 +388,21 @@ def test_a_request_that_makes_no_sense_is_answered_in_one_sentence(
     with pytest.raises(SystemExit, match="2"):
         main([word.format(folder=full.folder) for word in words])
     assert capsys.readouterr().err.startswith(f"ddobench: {said}")
+
+
+@pytest.mark.parametrize("damage", [truncate, lambda path: (path.unlink(), os.mkfifo(path))])
+def test_a_folder_whose_only_file_is_damaged_is_named_and_skipped(
+    store: Store,
+    place: Place,
+    caplog: pytest.LogCaptureFixture,
+    capsys: pytest.CaptureFixture[str],
+    damage: Callable[[Path], object],
+) -> None:
+    other = store.place("toy", "another", 3, 10, "xyz")
+    store.write(other, record_of(0, method="another", digest="xyz"))
+    damage(store.write(place, record_of(0)))
+    assert main([str(store.folder)]) == 0
+    assert f"{place.file(0)} is not a readable run" in caplog.text
+    assert "1 runs are in 1 files" in capsys.readouterr().out
+    damage(place.file(0).rename(place.folded(0)))
+    assert main([str(store.folder)]) == 0

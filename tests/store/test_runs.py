@@ -428,3 +428,55 @@ def test_a_frame_survives_a_concatenation_of_finished_and_declined_runs(
     both = pd.concat([load(place.folder), load(other.folder)], ignore_index=True)
     assert both["status"].tolist() == ["ok", "declined"]
     assert both["final_model"].dtype == np.float64
+
+
+def test_a_folder_that_cannot_be_read_does_not_count_as_empty(
+    store: Store, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.write(place, record_of(0))
+    scan = os.scandir
+
+    def refuse(path: Any) -> Any:
+        if Path(path) == place.folder:
+            raise PermissionError(13, "Permission denied", str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    for read in (load, load_curves, survey):
+        with pytest.raises(UsageError, match=r"must be a folder that can be read, got .*abc \(Per"):
+            read(store.folder)
+
+
+def test_a_file_in_the_place_of_a_results_folder_is_named(tmp_path: Path) -> None:
+    (tmp_path / "runs").write_text("not a folder")
+    with pytest.raises(UsageError, match=r"must be a folder that can be read, got .*runs \(Not a"):
+        load(tmp_path / "runs")
+
+
+def deep_list() -> list[Any]:
+    """Return lists in lists, deeper than any reader follows."""
+    nested: list[Any] = []
+    for _ in range(80):
+        nested = [nested]
+    return nested
+
+
+@pytest.mark.parametrize(
+    ("diagnostics", "reason"),
+    [({"text": "x" * 20_000_001}, "longer than"), ({"deep": deep_list()}, "nested deeper")],
+    ids=["long", "deep"],
+)
+def test_diagnostics_that_no_reader_accepts_are_refused_when_they_are_stored(
+    store: Store, place: Place, diagnostics: dict[str, Any], reason: str
+) -> None:
+    record = Record(row_of(), diagnostics=diagnostics)
+    with pytest.raises(ValueError, match=f"the diagnostics of this run cannot be stored.*{reason}"):
+        store.write(place, record)
+    assert not place.folder.exists()
+
+
+def test_a_huge_error_is_cut_and_stays_readable(store: Store, place: Place) -> None:
+    store.write_failure(place, failed_row(0) | {"reason": "x" * 30_000_000}, "y" * 30_000_000)
+    (reason,) = load(store.folder)["reason"]
+    assert set(reason) == {"x"}
+    assert place.error(0).stat().st_size < 2_000_000
