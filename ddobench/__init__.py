@@ -13,17 +13,17 @@ from ddobench.determinism import request_stable_products
 
 if TYPE_CHECKING:
     from ddobench.api import load, load_curves, run
-    from ddobench.proposing.examples import example_table, example_values
-    from ddobench.proposing.propose import propose
+    from ddobench.propose.example_data import example_table, example_values
+    from ddobench.propose.proposals import propose
 
 __all__ = ["example_table", "example_values", "load", "load_curves", "propose", "run"]
 
 _HOMES = {
-    "example_table": "ddobench.proposing.examples",
-    "example_values": "ddobench.proposing.examples",
+    "example_table": "ddobench.propose.example_data",
+    "example_values": "ddobench.propose.example_data",
     "load": "ddobench.api",
     "load_curves": "ddobench.api",
-    "propose": "ddobench.proposing.propose",
+    "propose": "ddobench.propose.proposals",
     "run": "ddobench.api",
 }
 

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 import torch
 
-from ddobench.check.methods import METHOD_PROMISES, REFUSAL_PROMISES, companions
-from ddobench.check.promises import Promise
-from ddobench.check.subject import Subject
-from ddobench.check.tasks import SEEDS, TASK_PROMISES
+from ddobench.check.method_promises import METHOD_PROMISES, REFUSAL_PROMISES, companions
+from ddobench.check.promises import Promise, Subject
+from ddobench.check.task_promises import SEEDS, TASK_PROMISES
 from ddobench.contracts import Dataset, Space
 from ddobench.report.diagnostics import keep_usable
 from ddobench.runner.build import build_task
@@ -47,7 +46,7 @@ def each_of(promises: tuple[Promise, ...]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize(
         "promise",
         [
-            pytest.param(promise, id=promise.says, marks=[pytest.mark.bits] * promise.bits)
+            pytest.param(promise, id=promise.text, marks=[pytest.mark.bits] * promise.bits)
             for promise in promises
         ],
     )
@@ -62,13 +61,13 @@ def subject(task: str, method: str) -> Subject:
 @each_of(TASK_PROMISES)
 @each_task
 def test_a_task_keeps_its_promises(task: str, promise: Promise) -> None:
-    assert promise.look(subject(task, "naive")) is None
+    assert promise.check(subject(task, "naive")) is None
 
 
 @each_of(METHOD_PROMISES)
 @each_pair
 def test_a_method_keeps_its_promises(task: str, method: str, promise: Promise) -> None:
-    assert promise.look(subject(task, method)) is None
+    assert promise.check(subject(task, method)) is None
 
 
 @pytest.mark.parametrize(("task", "method"), [pair for pair in EXAMINED if pair[0] == "chain"])
@@ -81,7 +80,7 @@ def test_what_a_method_of_ours_tells_can_be_used_by_a_report(task: str, method: 
 @pytest.mark.parametrize(("task", "method"), REFUSED)
 @each_of(REFUSAL_PROMISES)
 def test_a_refusal_keeps_its_promises(task: str, method: str, promise: Promise) -> None:
-    assert promise.look(subject(task, method)) is None
+    assert promise.check(subject(task, method)) is None
 
 
 @each_task

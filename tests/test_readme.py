@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from ddobench.cli.composition import specify_points
-from ddobench.proposing import command_line
+from ddobench.propose import __main__ as propose_command
 from ddobench.report.readme_tables import TABLES, find_table
 
 ROOT = Path(__file__).parent.parent
@@ -78,10 +78,10 @@ def test_every_option_of_propose_that_a_page_shows_is_one() -> None:
     lines = commands("python -m ddobench.propose")
     assert len(lines) >= 3
     for words in lines:
-        options = command_line._parser().parse_intermixed_args(words)
+        options = propose_command._parser().parse_intermixed_args(words)
         assert options.words or options.example
     shown = set(re.findall(r"`(--[a-z-]+)", README.read_text(encoding="utf-8")))
-    known = command_line._parser().format_help()
+    known = propose_command._parser().format_help()
     assert {one for one in shown if one not in known} <= {"--fail-on-change"}
 
 

@@ -1,1 +1,1 @@
-"""What tasks and methods promise, each promise once: for authors of plug-ins and for our tests."""
+"""The promises of tasks and methods, for authors of plug-ins and for the conformance tests."""

@@ -98,9 +98,9 @@ atexit.register(_remove_temporary)  # before whoever uses them, so that these en
 
 def look_up_table(what: str, file: str, target: str, *settings: Any) -> Any:
     """Return the columns, the visible rows or the content hash of a table of rows."""
-    from ddobench.tabular import sizes  # needs pandas, which takes a second
+    from ddobench.tabular.encodings import look_up  # needs pandas, which takes a second
 
-    return getattr(sizes, f"find_{what}")(file, target, *settings)
+    return look_up(what, file, target, *settings)
 
 
 def scale(steps: int, factor: float) -> int:

@@ -1,1 +1,5 @@
-"""Tables that people bring: reading them, what their columns are, and designs as numbers."""
+"""Users' tables of designs and values: read, checked, and encoded as numbers.
+
+A package of its own, apart from `propose`, as tasks and the command line read tables too and may
+not import the runner.
+"""

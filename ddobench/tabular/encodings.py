@@ -1,24 +1,38 @@
-"""Designs of a table as numbers that methods understand, and back.
+"""Designs of a table encoded as numbers for methods, and decoded again.
 
-A number stays as it is, a whole number is rounded on the way back, and a category becomes one
-column for each of its levels, of which the largest wins on the way back. A table of categories
-alone can also be encoded as a categorical space: the number of each level.
+A number stays as it is; an integer is rounded when decoded; a category becomes one-hot columns, and
+the largest of them is the decoded level. A table of categories alone can also be encoded as a
+categorical space: one column per category with the index of its level.
+
+At the end, a file of rows for `task=table`: encoded, with its best rows set apart.
 """
 
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from pandas.api import types
 
-from ddobench.tabular.rows import Rows, Values, check_column, is_text
+from ddobench.errors import UsageError
+from ddobench.tabular.rows import (
+    Rows,
+    Values,
+    check_column,
+    content_hash,
+    gather_rows,
+    is_text,
+    read_table,
+)
 
 if TYPE_CHECKING:
-    from ddobench.contracts import Space  # this needs PyTorch, which takes seconds
+    from ddobench.contracts import Space  # imports PyTorch, which takes seconds
 
-_EXACT = 2**53  # below, every whole number is a float
+FEWEST_VISIBLE = 2  # rows of a split table
+_EXACT = 2**53  # every integer below is exact as a float
 
 Kind = Literal["number", "whole", "category", "constant"]
 
@@ -36,20 +50,20 @@ class Column:
 
     @property
     def width(self) -> int:
-        """How many numbers stand for it, one-hot."""
+        """How many columns it has when encoded one-hot."""
         return {"category": len(self.levels), "constant": 0}.get(self.kind, 1)
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """How the designs of a table become numbers; `native` is by the number of each level."""
+    """How designs become numbers: one-hot, or if `native` by the index of each level."""
 
     columns: tuple[Column, ...]
     native: bool = False
 
     @property
     def space(self) -> "Space":
-        """Where encoded designs live."""
+        """The space of encoded designs."""
         from ddobench.contracts import Space
 
         if self.native:
@@ -61,12 +75,12 @@ class Encoding:
 
     @property
     def width(self) -> int:
-        """How many numbers a design has."""
+        """How many numbers an encoded design has."""
         return sum(min(one.width, 1) if self.native else one.width for one in self.columns)
 
     @property
     def categorical(self) -> bool:
-        """Whether all that varies is a category."""
+        """Whether every column that varies is a category."""
         return all(one.kind in ("category", "constant") for one in self.columns)
 
     def encode(self, designs: pd.DataFrame) -> Values:
@@ -75,7 +89,7 @@ class Encoding:
         return np.concatenate([np.empty((len(designs), 0)), *parts], axis=1)
 
     def decode(self, codes: Values) -> pd.DataFrame:
-        """Return the designs that numbers (K, e) stand for, with the columns of the table."""
+        """Return the designs of codes (K, e), with the columns of the table."""
         found: dict[str, Any] = {}
         place = 0
         for column in self.columns:
@@ -85,7 +99,7 @@ class Encoding:
         return pd.DataFrame(found)
 
     def names(self) -> list[str]:
-        """Name every number of an encoded design."""
+        """Return a name for every number of an encoded design."""
         names = []
         for column in self.columns:
             if column.kind == "category" and not self.native:
@@ -120,10 +134,10 @@ class Encoding:
         return pd.Series(codes[:, 0])
 
 
-def find_columns(
+def describe_columns(
     rows: Rows, categorical: Collection[str] = (), whole: Collection[str] | None = None
 ) -> tuple[Column, ...]:
-    """Tell what the columns of a table are; `whole` None takes those of a whole-number type."""
+    """Describe the columns of a table; `whole` None takes those with an integer dtype."""
     for name in whole or ():
         check_column(name, rows.designs)
     return tuple(
@@ -143,3 +157,67 @@ def _describe(
     rounded = types.is_integer_dtype(entries.dtype) if whole is None else name in whole
     low, high = float(entries.min()), float(entries.max())
     return Column(name, "whole" if rounded else "number", entries.dtype, low=low, high=high)
+
+
+@dataclass(frozen=True)
+class SplitTable:
+    """Encoded designs and their values, larger is better; the best rows are marked."""
+
+    encoding: Encoding
+    codes: Values  # (N, e)
+    y: Values  # (N,)
+    best: NDArray[np.bool_]  # (N,) rows above the percentile, hidden from methods
+
+
+def split_best(y: Values, percentile: float) -> NDArray[np.bool_]:
+    """Return which values (N,) are above a percentile of all of them, (N,)."""
+    best: NDArray[np.bool_] = y > np.percentile(y, percentile)
+    return best
+
+
+def split_table(
+    file: str,
+    target: str,
+    minimise: bool,
+    hide: float,
+    categorical: Sequence[str] = (),
+    drop: Sequence[str] = (),
+) -> SplitTable:
+    """Read a file and mark the rows above a percentile of the values."""
+    return _split(file, content_hash(file), target, minimise, hide, tuple(categorical), tuple(drop))
+
+
+@cache
+def _split(
+    file: str,
+    content: str,  # noqa: ARG001 - part of the cache key: a changed file is read again
+    target: str,
+    minimise: bool,
+    hide: float,
+    categorical: tuple[str, ...],
+    drop: tuple[str, ...],
+) -> SplitTable:
+    if not 0 < hide <= 100:
+        raise UsageError(f"hide must be a percentile above 0 and up to 100, got {hide}")
+    rows = gather_rows(read_table(file), target, categorical=categorical, drop=drop)
+    y = -rows.y if minimise else rows.y
+    plain = Encoding(describe_columns(rows, categorical))
+    encoding = Encoding(plain.columns, native=plain.categorical)
+    best = split_best(y, hide)
+    if (~best).sum() < FEWEST_VISIBLE:
+        raise UsageError(
+            f"hide={hide:g} leaves {(~best).sum()} of {len(y)} rows visible; hide fewer"
+        )
+    return SplitTable(encoding, encoding.encode(rows.designs), y, best)
+
+
+def look_up(what: str, file: str, *settings: Any) -> int | str:
+    """Return what a configuration must know of a file before a task is built.
+
+    That is `columns` (its d), `rows` (its largest n) or `content` (a hash, for the digest);
+    `settings` are the further arguments of `split_table`.
+    """
+    if what == "content":
+        return content_hash(file)
+    table = split_table(file, *settings)
+    return {"columns": table.encoding.width, "rows": int((~table.best).sum())}[what]

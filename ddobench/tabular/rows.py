@@ -1,33 +1,76 @@
-"""Rows that people bring, checked: what cannot be used is refused or left out with a word.
+"""Tables of designs and values: read from files, and checked.
 
-A table is a frame, an array or a tensor of designs, and one value for each. Nothing is guessed in
-silence: whatever is left out or looks odd is told in `notes`.
+A table is a frame, an array or a tensor of designs, and one value for each. Rows that cannot be
+used raise an error or are left out; whatever is left out or looks unusual is listed in `notes`.
 """
 
+import hashlib
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from pandas.api import types
+from pyarrow import csv
 
 from ddobench.errors import UsageError
 
 Values = NDArray[np.float64]
 
-MOST_LEVELS = 50  # different texts of a column that is still a category
+EXAMPLE = "example"  # the file name that stands for the table of the package
+SUFFIXES = (".csv", ".parquet")
+MOST_LEVELS = 50  # of a text column that counts as a category
+# Arrow, as some versions of pandas lose the last bit of a number
+_CONVERT = csv.ConvertOptions(strings_can_be_null=True)
+
+
+def read_table(file: str | Path) -> pd.DataFrame:
+    """Read a CSV or Parquet file without losing a digit."""
+    source = find_table(file)
+    try:
+        with source.open("rb") as opened:
+            if source.name.lower().endswith(".parquet"):
+                return pd.read_parquet(opened)
+            table: pd.DataFrame = csv.read_csv(opened, convert_options=_CONVERT).to_pandas()
+    except (ValueError, OSError) as error:  # Arrow raises these for other kinds of file
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise UsageError(f"{file} cannot be read as a table: {reason}") from error
+    if len(table.columns) == 1 and re.search(r"[;\t]", str(table.columns[0])):
+        raise UsageError(f"{file} has a single column, {table.columns[0]!r}; separate by commas")
+    return table
+
+
+def content_hash(file: str | Path) -> str:
+    """Return a hash of what is in a file."""
+    return hashlib.blake2b(find_table(file).read_bytes(), digest_size=8).hexdigest()
+
+
+def find_table(file: str | Path) -> Traversable:
+    """Return where a file is; raise a UsageError if it is not a table that can be read."""
+    if str(file) == EXAMPLE:
+        return resources.files("ddobench.tabular").joinpath("example.csv")
+    path = Path(file)
+    if path.suffix.lower() not in SUFFIXES:
+        raise UsageError(f"a table must be a {' or '.join(SUFFIXES)} file, got {path.name!r}")
+    if not path.is_file():
+        raise UsageError(f"there is no file {file}; give the path of a CSV or Parquet table")
+    return path
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Designs and their values, complete and finite."""
+    """Designs and their values, without missing or infinite entries."""
 
-    designs: pd.DataFrame  # N rows, columns with names that are texts
-    y: Values  # (N,) their values as they were given
-    target: str  # what the values are called
-    notes: tuple[str, ...]  # what was left out or looks odd, a sentence each
+    designs: pd.DataFrame  # N rows, the column names are strings
+    y: Values  # (N,) in the units of the table
+    target: str  # the name of the value column
+    notes: tuple[str, ...]  # sentences on what was left out or looks unusual
 
 
 def gather_rows(
@@ -50,20 +93,21 @@ def gather_rows(
         raise UsageError(f"at least 2 complete rows are needed to learn from, got {len(values)}")
     if np.ptp(values) == 0:
         raise UsageError(
-            f"all {len(values)} values of {target} are {values[0]:g}: there is nothing to learn"
+            f"all {len(values)} values of {target} are {values[0]:g}, so there is "
+            "nothing to learn; give a column whose values differ"
         )
-    return Rows(designs, values, target, (*notes, *_describe_oddities(designs, values)))
+    return Rows(designs, values, target, (*notes, *_unusual(designs, values)))
 
 
 def check_column(name: str, designs: pd.DataFrame) -> None:
-    """Raise unless a frame has a column of a name."""
+    """Raise unless a frame has this column."""
     if name not in designs:
         known = ", ".join(map(str, designs.columns[:20]))
         raise UsageError(f"there is no column {name!r}; the columns are {known}")
 
 
 def is_text(column: "pd.Series[Any]") -> bool:
-    """Tell whether a column holds categories by its kind: texts, truth values, levels."""
+    """Return whether a column holds categories by its dtype: strings, booleans, categoricals."""
     kind = column.dtype
     return bool(
         isinstance(kind, pd.CategoricalDtype)
@@ -100,7 +144,7 @@ def _as_array(data: Any) -> NDArray[Any]:
 
 
 def _take_target(designs: pd.DataFrame, y: Any) -> "tuple[str, pd.Series[Any]]":
-    """Return what the values are called, and the values."""
+    """Return the name of the value column, and the values."""
     if isinstance(y, str):
         check_column(y, designs)
         return y, designs[y]
@@ -124,7 +168,7 @@ def _take_target(designs: pd.DataFrame, y: Any) -> "tuple[str, pd.Series[Any]]":
 
 
 def _check_kind(column: "pd.Series[Any]", name: str, category: bool) -> None:
-    """Raise for a column that can be neither a number nor a category."""
+    """Raise for a column that is neither numeric nor categorical."""
     kind = column.dtype
     if category or (types.is_numeric_dtype(kind) and not types.is_complex_dtype(kind)):
         return
@@ -137,9 +181,9 @@ def _check_kind(column: "pd.Series[Any]", name: str, category: bool) -> None:
     most = min(MOST_LEVELS, max(2, len(column) // 2))
     if len(levels) > most:
         raise UsageError(
-            f"column {name!r} has {len(levels)} different texts such as {str(levels[0])!r} in "
+            f"column {name!r} has {len(levels)} different strings such as {str(levels[0])!r} in "
             f"{len(column)} rows, too many for a category; turn it into numbers, leave it out with "
-            f"drop=[{name!r}], or insist with categorical=[{name!r}]"
+            f"drop=[{name!r}], or keep it with categorical=[{name!r}]"
         )
 
 
@@ -154,17 +198,17 @@ def _as_numbers(values: "pd.Series[Any]", target: str) -> Values:
 def _drop_missing(
     designs: pd.DataFrame, values: Values, target: str
 ) -> tuple[pd.DataFrame, Values, list[str]]:
-    """Leave out rows that lack their value or a part of their design."""
+    """Leave out rows whose value or design is incomplete."""
     notes = []
-    unvalued = np.isnan(values)
-    partial = designs.isna().any(axis=1).to_numpy() & ~unvalued
-    if unvalued.any():
-        notes.append(f"{_count(unvalued, 'row')} without a value of {target} left out.")
+    no_value = np.isnan(values)
+    partial = designs.isna().any(axis=1).to_numpy() & ~no_value
+    if no_value.any():
+        notes.append(f"{_count(no_value, 'row')} without a value of {target} left out.")
     if partial.any():
-        holes = designs.columns[designs[partial].isna().any()]
-        named = ", ".join(map(repr, holes[:5])) + (" and others" if len(holes) > 5 else "")
+        gaps = designs.columns[designs[partial].isna().any()]
+        named = ", ".join(map(repr, gaps[:5])) + (" and others" if len(gaps) > 5 else "")
         notes.append(f"{_count(partial, 'row')} with missing entries left out, in column {named}.")
-    kept = ~(unvalued | partial)
+    kept = ~(no_value | partial)
     return designs[kept].reset_index(drop=True), values[kept], notes
 
 
@@ -180,28 +224,28 @@ def _check_finite(designs: pd.DataFrame, values: Values, target: str) -> None:
             )
 
 
-def _describe_oddities(designs: pd.DataFrame, values: Values) -> list[str]:
-    """Say what does no harm but should be known."""
+def _unusual(designs: pd.DataFrame, values: Values) -> list[str]:
+    """Return notes on what is usable but unusual."""
     notes = []
     constant = [str(name) for name in designs if len(designs[name].unique()) == 1]
     if len(constant) == len(designs.columns):
-        raise UsageError("every column of x is constant: there is nothing to choose")
+        raise UsageError("every column of x is constant, so nothing can vary; give other rows")
     if constant:
         named = ", ".join(constant[:5]) + (" and others" if len(constant) > 5 else "")
-        notes.append(f"Columns that never change are kept as they are: {named}.")
+        notes.append(f"Constant columns keep their value in every proposal: {named}.")
     repeats = designs.duplicated().to_numpy()
     if repeats.any():
         groups = pd.Series(values).groupby([designs[name] for name in designs], observed=True)
         spread = float((groups.max() - groups.min()).max())
         notes.append(
-            f"{_count(repeats, 'row')} with the design of another kept as measured again; "
-            f"values of the same design differ by up to {spread:.3g}."
+            f"{_count(repeats, 'row')} with the design of another row kept as repeated "
+            f"measurements; values of the same design differ by up to {spread:.3g}."
         )
     varying = len(designs.columns) - len(constant)
     if len(values) < varying:
         notes.append(
-            f"Fewer rows ({len(values)}) than columns that vary ({varying}): "
-            "a model has more freedom than there are data, so trust its predictions little."
+            f"There are fewer rows ({len(values)}) than columns that vary ({varying}), "
+            "so predictions are poorly determined."
         )
     return notes
 

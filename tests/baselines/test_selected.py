@@ -10,8 +10,8 @@ from torch import Tensor
 
 from ddobench.baselines.choosing import Trial
 from ddobench.baselines.selected import Selected
-from ddobench.check.methods import companions
-from ddobench.check.subject import Subject
+from ddobench.check.method_promises import companions
+from ddobench.check.promises import Subject
 from ddobench.contracts import Dataset, Hidden, Method, Privilege, Privileged, Proposal, Space
 from ddobench.errors import UsageError
 from ddobench.graphs import Graph

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from ddobench.check.interactions import find_missing_edge
+from ddobench.check.task_promises import find_missing_edge
 from ddobench.errors import UsageError
 from ddobench.tasks.classic import FUNCTIONS, Classic, ClassicProblem
 

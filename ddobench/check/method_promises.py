@@ -1,8 +1,8 @@
-"""What every method promises on every task that it takes on."""
+"""What every method promises on every task that it accepts."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -11,10 +11,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ddobench.check.differences import compare_records, compare_starts, watching_generators
-from ddobench.check.promises import Promise
-from ddobench.check.subject import Subject
-from ddobench.contracts import Dataset, Method, Problem
+from ddobench.check.promises import (
+    Promise,
+    Subject,
+    compare_records,
+    compare_starts,
+    watch_generators,
+)
+from ddobench.contracts import Problem
 from ddobench.rng import Streams
 from ddobench.runner.execute import collect
 from ddobench.scores import HEADLINE, INVALID_FINAL, REGRET_FINAL
@@ -27,11 +31,11 @@ _SHORTEST_REASON = 10  # characters
 
 
 def completeness(subject: Subject) -> str | None:
-    """Run two seeds and look at what comes of it."""
+    """Run two seeds and check their records."""
     for record in subject.records:
         row, curves = record.row, record.curves
         if _exceeds_optimum(row):
-            continue  # a promise of its own
+            continue  # see `regret`
         if row["status"] != "ok":
             return f"seed {row['seed']} {row['status']}: {row['reason']}"
         steps = len(curves["iteration"])
@@ -40,7 +44,7 @@ def completeness(subject: Subject) -> str | None:
         if not subject.problem(*_SEEDS).measures:
             if record.values is None:
                 continue
-            return "values were recorded that nobody measured"
+            return "values were recorded although the task has no oracle"
         if record.values is None:
             return "no values were recorded"
         if record.values.shape != (steps, len(record.designs)):
@@ -49,19 +53,19 @@ def completeness(subject: Subject) -> str | None:
             return f"the {HEADLINE.label} of seed {row['seed']} is {row[HEADLINE.name]}"
         share = row[INVALID_FINAL.name]
         if share != np.isnan(record.values[-1]).mean():
-            return f"a share of {share} is called invalid"
+            return f"a share of {share} is recorded as invalid"
     return None
 
 
 def regret(subject: Subject) -> str | None:
-    """Look whether a run is better than what its task calls best."""
+    """Check whether a run is better than the optimum of its task."""
     rows = [record.row for record in subject.records]
     worst = [row[REGRET_FINAL.name] for row in rows if _exceeds_optimum(row)]
     return f"a regret of {min(worst):.3g}" if worst else None
 
 
 def _exceeds_optimum(row: Mapping[str, Any]) -> bool:
-    return float(row.get(REGRET_FINAL.name, 0.0)) < -1e-9  # false where it is unknown, NaN
+    return float(row.get(REGRET_FINAL.name, 0.0)) < -1e-9  # False for NaN, where it is unknown
 
 
 def storage(subject: Subject) -> str | None:
@@ -79,8 +83,8 @@ def storage(subject: Subject) -> str | None:
 
 
 def repetition(subject: Subject) -> str | None:
-    """Compare two runs of a batch."""
-    return compare_records(subject.records[1], _run_again(subject).records[1])
+    """Run the same batch twice."""
+    return compare_records(subject.records[1], _run_again(subject)[0][1])
 
 
 def companions(
@@ -90,8 +94,8 @@ def companions(
 ) -> str | None:
     """Run seed 3 in stacks of several sizes, at several places."""
     if subject.method().seeds_at_once == 1:
-        return None  # it has no companions
-    # Without MKL nothing is promised to the bit, but the data and the starts are the same.
+        return None  # it is never stacked with others
+    # Without MKL bits are not promised, but the data and the starts are the same.
     compare = compare_records if has_mkl() else compare_starts
     among = subject.run(*stack)[stack.index(3)]
     for other in others:
@@ -102,25 +106,25 @@ def companions(
 
 
 def has_mkl() -> bool:
-    """Tell whether bits beside other companions are promised here."""
+    """Return whether results are promised to the bit here, whatever the stack."""
     return bool(torch.backends.mkl.is_available())  # type: ignore[no-untyped-call]
 
 
 def global_generators(subject: Subject) -> str | None:
-    """Look at the global generators that a run has used."""
-    used = _run_again(subject).generators
+    """Check which global generators a run uses."""
+    _, used = _run_again(subject)
     return f"{', '.join(used)} was used" if used else None
 
 
 def oracle(subject: Subject) -> str | None:
-    """Look whether the oracle was asked by fitting and proposing."""
-    calls = _try_out(subject).oracle_calls
-    return f"the oracle was asked {len(calls)} times before the end" if calls else None
+    """Check whether fitting or proposing calls the oracle."""
+    calls, _ = _fit_and_propose(subject)
+    return f"the oracle was called {calls} times before the end" if calls else None
 
 
 @contextmanager
-def watching_oracle() -> Iterator[list[int]]:
-    """Count the designs of every call of the oracle."""
+def _watch_oracle() -> Iterator[list[int]]:
+    """Yield a list that receives the number of designs of every call of the oracle."""
     calls: list[int] = []
     original = Problem.evaluate
 
@@ -136,86 +140,51 @@ def watching_oracle() -> Iterator[list[int]]:
 
 
 def visible_table(subject: Subject) -> str | None:
-    """Look whether the table and the starts are as they were."""
-    changed = _try_out(subject).changed
+    """Check whether a method changes the table or the starts."""
+    _, changed = _fit_and_propose(subject)
     return f"{' and '.join(changed)} changed" if changed else None
 
 
 def refusal(subject: Subject) -> str | None:
-    """Run a method on a task that it declines."""
+    """Run a method on a task that it declines, and read its reason."""
     records = subject.run(*_SEEDS)
     others = [record.row["status"] for record in records if record.row["status"] != "declined"]
     if others:
-        return f"it declines, and then a run is {others[0]}"
+        return f"it declines, but the status of a run is {others[0]}"
     reason = records[0].row["reason"]
     short = not isinstance(reason, str) or len(reason) < _SHORTEST_REASON
     return f"the reason is {reason!r}" if short else None
 
 
-@dataclass(frozen=True)
-class _Trial:
-    """A fresh method and what it is handed, for one batch."""
-
-    method: Method
-    seeds: tuple[int, ...]
-    problem: Problem  # as near as in a run
-    data: Dataset
-    starts: Tensor  # (S, K, d)
-
-    @classmethod
-    def of(cls, subject: Subject) -> "_Trial":
-        """Draw all of it anew."""
-        method = subject.method()
-        seeds = _SEEDS[: method.seeds_at_once]
-        problem = subject.task().problem(seeds)
-        data = problem.visible_to(method.privileges(problem.data.space))
-        return cls(method, seeds, problem, data, data.x[:, :_DESIGNS].clone())
-
-    def run(self) -> None:
-        """Let the method fit and propose."""
-        self.method.fit(self.data, Streams(self.seeds, "method"))
-        collect(self.method, self.starts, Streams(self.seeds, "method/propose"))
-
-
-@dataclass(frozen=True)
-class _Again:
-    """The batch of `Subject.records`, run a second time."""
-
-    records: list[Record]
-    generators: list[str]  # global ones that were used meanwhile
-
-
-@dataclass(frozen=True)
-class _Tried:
-    """What happened while a method fitted and proposed."""
-
-    oracle_calls: list[int]  # the designs of each
-    changed: list[str]  # of what it was handed
-
-
-@lru_cache(maxsize=1)  # promises about one subject follow each other
-def _run_again(subject: Subject) -> _Again:
-    with watching_generators() as used:
+@lru_cache(maxsize=1)  # promises about one subject are checked one after the other
+def _run_again(subject: Subject) -> tuple[list[Record], list[str]]:
+    """Run the batch of `Subject.records` again; return records and global generators used."""
+    with watch_generators() as used:
         records = subject.run(*_SEEDS)
-    return _Again(records, used)
+    return records, used
 
 
 @lru_cache(maxsize=1)
-def _try_out(subject: Subject) -> _Tried:
-    trial = _Trial.of(subject)  # a task may ask its own oracle while it draws
-    handed = {"x": trial.data.x, "y": trial.data.y, "starts": trial.starts}
-    before = {name: tensor.clone() for name, tensor in handed.items()}
-    with watching_oracle() as calls:
-        trial.run()
-    changed = [name for name, tensor in handed.items() if not torch.equal(tensor, before[name])]
-    return _Tried(calls, changed)
+def _fit_and_propose(subject: Subject) -> tuple[int, list[str]]:
+    """Return how often a method calls the oracle, and which of its inputs it changes."""
+    method = subject.method()
+    seeds = _SEEDS[: method.seeds_at_once]
+    problem = subject.task().problem(seeds)  # outside the watch: a task may call its oracle here
+    data = problem.visible_to(method.privileges(problem.data.space))
+    inputs = {"x": data.x, "y": data.y, "starts": data.x[:, :_DESIGNS].clone()}
+    before = {name: tensor.clone() for name, tensor in inputs.items()}
+    with _watch_oracle() as calls:
+        method.fit(data, Streams(seeds, "method"))
+        collect(method, inputs["starts"], Streams(seeds, "method/propose"))
+    changed = [name for name, tensor in inputs.items() if not torch.equal(tensor, before[name])]
+    return len(calls), changed
 
 
 METHOD_PROMISES = (
     Promise(
         "a run gives a complete record with a finite score",
         "let propose() yield Proposal((S, at most K, d)) at least once, always in the same shape, "
-        "and predict() return (S, K) or None; python -m ddobench with the same words shows more",
+        "and predict() return (S, K) or None; python -m ddobench with the same settings shows more",
         completeness,
         first=True,
     ),
@@ -226,17 +195,17 @@ METHOD_PROMISES = (
     ),
     Promise(
         "a run can be stored and read back",
-        "let diagnostics() return plain numbers, texts, lists and dictionaries, one for each seed",
+        "let diagnostics() return a dictionary of numbers, strings and lists for each seed",
         storage,
     ),
     Promise(
         "the same seed gives the same result",
-        "draw from rng alone, and keep nothing between runs outside the method's own fields",
+        "draw from rng only, and keep no state between runs outside the method's own fields",
         repetition,
     ),
     Promise(
         "a seed's result does not depend on the seeds beside it",
-        "reduce over other axes than S, multiply by ddobench.models.products.multiply, and take "
+        "never reduce over S, multiply by ddobench.models.products.multiply, and draw with "
         "rng.normal(...), which has a stream for each seed; or derive from OneSeedMethod",
         companions,
         bits=True,
@@ -247,20 +216,20 @@ METHOD_PROMISES = (
         global_generators,
     ),
     Promise(
-        "the oracle is not asked while a method fits and proposes",
-        "learn from data.x and data.y alone",
+        "the oracle is not called while a method fits and proposes",
+        "learn from data.x and data.y only",
         oracle,
     ),
     Promise(
-        "the visible table and the starts are left as they were",
-        "clone() what you change, and avoid operations that end in an underscore",
+        "the visible table and the starts are not changed",
+        "clone() tensors before changing them, and avoid in-place operations such as add_()",
         visible_table,
     ),
 )
-RUN_PROMISES = METHOD_PROMISES[:2]  # what a task owes to methods as well
+RUN_PROMISES = METHOD_PROMISES[:2]  # those that a task can break
 REFUSAL_PROMISES = (
     Promise(
-        "a method that declines a task says why",
+        "a method that declines a task gives a reason",
         "let declines() return a sentence about the data, or None",
         refusal,
     ),

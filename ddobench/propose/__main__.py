@@ -1,4 +1,4 @@
-"""`python -m ddobench.propose`: proposals for a file of rows, and the page beside them."""
+"""The command `python -m ddobench.propose`: designs for a file of rows, and a page about them."""
 
 import argparse
 import logging
@@ -16,15 +16,14 @@ from ddobench.cli.main import use_plugins
 from ddobench.cli.parser import SentenceParser, complain
 from ddobench.errors import UsageError
 from ddobench.progress import console, reporting
-from ddobench.proposing.examples import example_table
-from ddobench.proposing.page import render_page
-from ddobench.proposing.proposals import PREDICTED
-from ddobench.proposing.propose import DEFAULT_METHOD, Options, Proposals, work_out
+from ddobench.propose.example_data import example_table
+from ddobench.propose.proposal_page import render_page
+from ddobench.propose.proposals import DEFAULT_METHOD, Options, Proposals, find_proposals
+from ddobench.propose.ranking import PREDICTED
 from ddobench.report.tables.table import format_number, to_csv
 from ddobench.seeds import parse_seeds
 from ddobench.store.atomic import write_whole
-from ddobench.tabular.files import ENDINGS, read_table
-from ddobench.tabular.rows import check_column
+from ddobench.tabular.rows import SUFFIXES, check_column, read_table
 
 PROGRAM = "python -m ddobench.propose"
 _EPILOG = """\
@@ -33,14 +32,14 @@ examples:
   python -m ddobench.propose table.csv --target y --k 50 --out proposals.csv
   python -m ddobench.propose table.csv --target y --bounds x0=0:1 --fixed x3=0.5 --seed 0-4
 
-Beside the proposals a page of the same name (proposals.html) says what to believe of them.
+A page of the same name (proposals.html) shows how the designs were found and how far to trust them.
 Nothing is uploaded. Exit code: 0, or 2 if the request cannot be carried out."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     typed = sys.argv[1:] if arguments is None else list(arguments)
-    if not console.is_terminal:  # a terminal has bars that say what is under way
+    if not console.is_terminal:  # a terminal shows progress bars instead
         log = logging.getLogger("ddobench")
         log.handlers = [logging.StreamHandler(sys.stderr)]
         log.setLevel(logging.INFO)
@@ -82,7 +81,7 @@ def _write_example(options: argparse.Namespace) -> None:
 
 
 def _propose(options: argparse.Namespace, typed: str) -> None:
-    """Propose designs for a file and write them, with the page."""
+    """Write designs for a file, and the page."""
     if not options.words or options.target is None:
         raise UsageError(
             f"give a table and its value column, as in: {PROGRAM} table.csv --target y"
@@ -107,28 +106,28 @@ def _propose(options: argparse.Namespace, typed: str) -> None:
         check=options.check,
     )
     with reporting(len(parse_seeds(options.seed))):
-        found = work_out(table, options.target, asked)
+        found = find_proposals(table, options.target, asked)
     page = out.with_suffix(".html")
     _write(found.table, out)
     write_whole(page, render_page(found, Path(file).name, out.name, f"{PROGRAM} {typed}"))
     for sentence in found.warnings:
         print(f"warning: {sentence}", file=sys.stderr)
     print(f"{out}: {_summarise(found)}")
-    print(f"{page}: what was chosen and why, and how far to trust it")
+    print(f"{page}: how the designs were found, and how far to trust them")
 
 
 def _summarise(found: Proposals) -> str:
-    """Say in one line what came of it."""
-    y, promised = found.rows.y, found.chosen.told[PREDICTED]
+    """Return one line on the result."""
+    y, predicted = found.rows.y, found.ranked.assessment[PREDICTED]
     best = y.min() if found.options.minimise else y.max()
-    count = len(found.chosen.designs)
-    told = f"{count} design{'' if count == 1 else 's'} by {found.spec.method}"
+    count = len(found.ranked.designs)
+    text = f"{count} design{'' if count == 1 else 's'} by {found.fitted.spec.method}"
     if found.winners:
-        told += f", which chose {' and '.join(found.winners)}"
-    if promised.notna().any():
-        span = dict.fromkeys(map(format_number, (promised.iloc[0], promised.iloc[-1])))
-        told += f", predicted {' to '.join(span)}"
-    return f"{told}; the best row has {format_number(best)}"
+        text += f", which chose {' and '.join(found.winners)}"
+    if predicted.notna().any():
+        span = dict.fromkeys(map(format_number, (predicted.iloc[0], predicted.iloc[-1])))
+        text += f", predicted {' to '.join(span)}"
+    return f"{text}; the best row has {format_number(best)}"
 
 
 def _write(table: pd.DataFrame, out: Path) -> None:
@@ -139,13 +138,13 @@ def _write(table: pd.DataFrame, out: Path) -> None:
 
 
 def _check_out(out: Path) -> Path:
-    if out.suffix.lower() not in ENDINGS:
-        raise UsageError(f"--out must end in {' or '.join(ENDINGS)}, got {out.name!r}")
+    if out.suffix.lower() not in SUFFIXES:
+        raise UsageError(f"--out must end in {' or '.join(SUFFIXES)}, got {out.name!r}")
     return out
 
 
 def _parse_bounds(words: Sequence[str]) -> dict[str, tuple[float | None, float | None]]:
-    """Read `name=low:high`, either end of which may be left open."""
+    """Parse `name=low:high`, where either end may be left open."""
     bounds = {}
     for word in words:
         name, equals, span = word.rpartition("=")
@@ -161,7 +160,7 @@ def _parse_bounds(words: Sequence[str]) -> dict[str, tuple[float | None, float |
 
 
 def _parse_fixed(words: Sequence[str], table: pd.DataFrame) -> dict[str, Any]:
-    """Read `name=entry`, the entry as the column has it."""
+    """Parse `name=entry`, with an entry of the dtype of the column."""
     fixed: dict[str, Any] = {}
     for word in words:
         name, equals, entry = word.partition("=")
@@ -184,7 +183,7 @@ def _parse_fixed(words: Sequence[str], table: pd.DataFrame) -> dict[str, Any]:
 def _parser() -> argparse.ArgumentParser:
     parser = SentenceParser(
         prog=PROGRAM,
-        description="Propose new designs from a file of rows, and say how far to trust them.",
+        description="Propose new designs from a file of rows, and assess how far to trust them.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -194,40 +193,40 @@ def _parser() -> argparse.ArgumentParser:
         metavar="TABLE [NAME=VALUE ...]",
         nargs="*",
         default=[],
-        help="a CSV or Parquet file, then any setting of the command line (budget=small)",
+        help="a CSV or Parquet file, then any settings of a run (budget=small)",
     )
     add("--target", metavar="NAME", help="the column of values")
     add("--minimise", action="store_true", help="smaller values are better")
-    add("--method", default=DEFAULT_METHOD, help="who proposes (default: %(default)s)")
+    add("--method", default=DEFAULT_METHOD, help="the method that proposes (default: %(default)s)")
     add("--k", type=int, default=128, help="how many designs (default: %(default)s)")
     add("--seed", default="0", help="one seed or several, as 0-4 (default: %(default)s)")
     add(
         "--out",
         type=Path,
         metavar="FILE",
-        help="where to, .csv or .parquet (default: proposals.csv)",
+        help="the file to write, .csv or .parquet (default: proposals.csv)",
     )
     add(
         "--bounds",
         action="append",
         default=[],
         metavar="NAME=LOW:HIGH",
-        help="limits of a column, an end may be left open; repeat for others",
+        help="bounds of a column, either may be left out; repeat for other columns",
     )
-    add("--inside", action="store_true", help="keep every column in the range of the rows")
+    add("--inside", action="store_true", help="keep every column inside the range of the rows")
     add(
         "--fixed",
         action="append",
         default=[],
         metavar="NAME=ENTRY",
-        help="an entry that every design must have; repeat for others",
+        help="an entry that every design must have; repeat for other columns",
     )
     add(
         "--categorical",
         action="append",
         default=[],
         metavar="NAME",
-        help="a column of numbers that are mere labels; texts are categories by themselves",
+        help="a numeric column that is a category; string columns always are",
     )
     add(
         "--whole",
@@ -241,8 +240,16 @@ def _parser() -> argparse.ArgumentParser:
         "--no-check",
         dest="check",
         action="store_false",
-        help="do not also fit without the best rows to see how these are predicted",
+        help="skip the check that fits without the best rows and predicts them",
     )
-    add("--config-dir", type=Path, metavar="FOLDER", help="where methods of your own are")
-    add("--example", metavar="TASK", help="write the rows of a task as a table instead, to try it")
+    add("--config-dir", type=Path, metavar="FOLDER", help="the folder of your own methods")
+    add(
+        "--example",
+        metavar="TASK",
+        help="write the rows of a task as a table to try",
+    )
     return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,8 +1,8 @@
-"""What a design may be: bounds and fixed columns, kept by every design that is proposed."""
+"""Constraints on designs: bounds and fixed columns, which every proposed design satisfies."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import inf, isnan
+from math import inf, isinf, isnan
 from typing import Any, Literal
 
 import pandas as pd
@@ -14,8 +14,8 @@ Bounds = Mapping[str, tuple[float | None, float | None]] | Literal["visible"] | 
 
 
 @dataclass(frozen=True)
-class Limits:
-    """Bounds of numbers, and entries that are the same in every design."""
+class Constraints:
+    """Bounds of numeric columns, and columns with the same entry in every design."""
 
     bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     fixed: Mapping[str, Any] = field(default_factory=dict)
@@ -23,34 +23,33 @@ class Limits:
     @classmethod
     def of(
         cls, columns: Sequence[Column], bounds: Bounds, fixed: Mapping[str, Any] | None
-    ) -> "Limits":
-        """Check what was asked for against the columns; "visible" is the range of the rows."""
+    ) -> "Constraints":
+        """Check a request against the columns; the bounds "visible" are the range of the rows."""
         known = {column.name: column for column in columns}
         if bounds == "visible":
             numbers = [one for one in columns if one.kind in ("number", "whole")]
             bounds = {one.name: (one.low, one.high) for one in numbers}
         elif isinstance(bounds, str):
             raise UsageError(f"bounds must be 'visible' or a mapping of columns, got {bounds!r}")
-        found = {name: _check_bounds(known, name, pair) for name, pair in (bounds or {}).items()}
+        checked = {name: _check_bounds(known, name, pair) for name, pair in (bounds or {}).items()}
         for name, entry in (fixed or {}).items():
-            _check_entry(_find(known, name), entry, found.get(name, (-inf, inf)))
-        return cls(found, dict(fixed or {}))
+            _check_entry(_find(known, name), entry, checked.get(name, (-inf, inf)))
+        return cls(checked, dict(fixed or {}))
 
     def apply(self, designs: pd.DataFrame) -> pd.DataFrame:
-        """Pull designs back to where they may be."""
-        pulled = designs.copy()
+        """Return designs clipped to their bounds, with the fixed entries."""
+        allowed = designs.copy()
         for name, (low, high) in self.bounds.items():
-            pulled[name] = pulled[name].clip(low, high)
+            allowed[name] = allowed[name].clip(low, high)
         for name, entry in self.fixed.items():
-            pulled[name] = pd.Series([entry] * len(pulled), index=pulled.index).astype(
-                pulled[name].dtype
-            )
-        return pulled
+            entries = pd.Series([entry] * len(allowed), index=allowed.index)
+            allowed[name] = entries.astype(allowed[name].dtype)
+        return allowed
 
 
 def _find(known: Mapping[str, Column], name: str) -> Column:
     if name not in known:
-        raise UsageError(f"there is no column {name!r} to limit; there are {', '.join(known)}")
+        raise UsageError(f"there is no column {name!r} to constrain; there are {', '.join(known)}")
     return known[name]
 
 
@@ -69,13 +68,9 @@ def _check_bounds(known: Mapping[str, Column], name: str, pair: Any) -> tuple[fl
         ) from error
     if isnan(low) or isnan(high) or low > high:
         raise UsageError(f"the bounds of {name!r} must be low <= high, got {pair!r}")
-    if column.kind == "whole" and not (_is_whole(low) and _is_whole(high)):
+    if column.kind == "whole" and not all(isinf(end) or end.is_integer() for end in (low, high)):
         raise UsageError(f"column {name!r} has whole numbers; give whole bounds, got {pair!r}")
     return low, high
-
-
-def _is_whole(number: float) -> bool:
-    return number in (inf, -inf) or number.is_integer()
 
 
 def _check_entry(column: Column, entry: Any, bounds: tuple[float, float]) -> None:
@@ -84,8 +79,8 @@ def _check_entry(column: Column, entry: Any, bounds: tuple[float, float]) -> Non
         if entry not in column.levels:
             levels = ", ".join(map(str, column.levels))
             raise UsageError(
-                f"column {column.name!r} can only be fixed at what the rows show ({levels}), "
-                f"got {entry!r}: nothing is known of anything else"
+                f"column {column.name!r} can only be fixed at an entry of the rows ({levels}), "
+                f"got {entry!r}"
             )
         return
     number = isinstance(entry, int | float) and not isinstance(entry, bool)

@@ -1,4 +1,4 @@
-"""Rows of a task as a table of one's own, and what designs of it are truly worth."""
+"""The rows of a task as a table to try `propose` with, and the true values of designs."""
 
 from collections.abc import Sequence
 
@@ -36,10 +36,10 @@ def example_values(
     """Return the true values of designs of such a table, NaN where a design is invalid."""
     problem = _build(task, d, n, overrides).problem([seed])
     names = _names(problem.data.space.d)
-    lacking = [name for name in names if name not in designs]
-    if lacking:
+    missing = [name for name in names if name not in designs]
+    if missing:
         raise UsageError(
-            f"a design of this task has the columns x0 to {names[-1]}, got no {lacking[0]}"
+            f"a design of this task has the columns x0 to {names[-1]}, got no {missing[0]}"
         )
     x = torch.tensor(designs[names].to_numpy(dtype=np.float64))  # (K, d)
     values = evaluate_designs(problem, x[None])[0]

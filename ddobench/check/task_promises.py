@@ -1,21 +1,23 @@
 """What every task promises."""
 
 from dataclasses import FrozenInstanceError, replace
+from itertools import combinations
 
 import torch
+from torch import Tensor
 
-from ddobench.check.differences import compare_instances, watching_generators
-from ddobench.check.interactions import find_missing_edge
-from ddobench.check.promises import Promise
-from ddobench.check.subject import Subject
+from ddobench.check.promises import Promise, Subject, compare_instances, watch_generators
 from ddobench.contracts import Description, Problem
 
 SEEDS = (0, 1, 2)
-_POISONS = (float("nan"), float("inf"), -float("inf"))
+_NOT_FINITE = (float("nan"), float("inf"), -float("inf"))
+_ROWS = 16  # at which interactions are computed
+_PAIRS = 60  # of variables, at most about twice as many
+_TOLERANCE = 1e-6  # of an interaction, relative to the spread of visible values
 
 
 def shapes(subject: Subject) -> str | None:
-    """Look at the shapes and types of all that is drawn."""
+    """Check the shapes and types of everything that is drawn."""
     task, drawn = subject.task(), subject.problem(*SEEDS)
     if not isinstance(drawn, Problem):
         return f"_draw returned a {type(drawn).__name__}"
@@ -38,7 +40,7 @@ def shapes(subject: Subject) -> str | None:
 
 
 def evaluated_shape(subject: Subject) -> str | None:
-    """Look at the values of a few designs, also in the shape of another number of them."""
+    """Check the shape of values for one design and for several."""
     drawn = subject.problem(*SEEDS)
     for count in (1, 5):
         designs = drawn.data.x[:, :count]
@@ -58,8 +60,8 @@ def visible_values(subject: Subject) -> str | None:
     if off.any():
         seed, row = off.nonzero()[0].tolist()
         return (
-            f"row {row} of seed {SEEDS[seed]} is visible as {y[seed, row]:.6g}, "
-            f"and the oracle says {values[seed, row]:.6g}"
+            f"row {row} of seed {SEEDS[seed]} has the visible value {y[seed, row]:.6g}, "
+            f"and the oracle returns {values[seed, row]:.6g}"
         )
     return None
 
@@ -79,7 +81,7 @@ def optimum(subject: Subject) -> str | None:
 
 
 def graph_nodes(subject: Subject) -> str | None:
-    """Count the variables of the graphs."""
+    """Check the number of variables of the graphs."""
     drawn = subject.problem(*SEEDS)
     known = drawn.data.x if drawn.hidden is None else drawn.hidden
     sizes = {graph.d for graph in drawn.graphs or ()}
@@ -87,12 +89,54 @@ def graph_nodes(subject: Subject) -> str | None:
 
 
 def missing_edges(subject: Subject) -> str | None:
-    """Look for interactions that the graph does not have."""
+    """Look for interactions that are not in the graph."""
     return find_missing_edge(subject.problem(*SEEDS))
 
 
+def find_missing_edge(problem: Problem) -> str | None:
+    """Return a pair of variables that interacts without an edge, None if there is none.
+
+    Without an interaction, the effect of changing one variable does not depend on the other:
+    f(a', b') - f(a', b) - f(a, b') + f(a, b) = 0. New values of a variable are those of other
+    rows, so this holds for numbers and for categories.
+    """
+    if problem.graphs is None:
+        return None
+    known = problem.data.x if problem.hidden is None else problem.hidden  # (S, N, d)
+    base, others = known[:, :_ROWS], known[:, _ROWS : 2 * _ROWS]
+    rows = min(base.shape[1], others.shape[1])
+    base, others = base[:, :rows], others[:, :rows]
+    spread = problem.data.y.std(dim=1)  # (S,)
+    edges = [set(graph.edges) for graph in problem.graphs]
+    pairs = [
+        pair
+        for pair in combinations(range(known.shape[2]), 2)
+        if any(pair not in own for own in edges)
+    ]
+    for a, b in pairs[:: max(1, len(pairs) // _PAIRS)]:
+        mixed = _mixed_difference(problem, base, others, a, b).abs()  # (S, rows)
+        for seed, own in enumerate(edges):
+            worst = float(mixed[seed].nan_to_num(0).max())
+            if (a, b) not in own and worst > _TOLERANCE * (1 + float(spread[seed])):
+                return (
+                    f"variables {a} and {b} of instance {seed} interact ({worst:.3g}), "
+                    "but no edge joins them"
+                )
+    return None
+
+
+def _mixed_difference(problem: Problem, base: Tensor, others: Tensor, a: int, b: int) -> Tensor:
+    """Return how much the effect of one variable depends on the other, (S, rows)."""
+    total = torch.zeros(base.shape[:2], dtype=torch.float64)
+    for changed, sign in (((a, b), 1), ((a,), -1), ((b,), -1), ((), 1)):
+        x = base.clone()
+        x[..., list(changed)] = others[..., list(changed)]
+        total += sign * problem.evaluate(problem.observe(x))
+    return total
+
+
 def hidden_coordinates(subject: Subject) -> str | None:
-    """Go from hidden coordinates to designs and back."""
+    """Convert hidden coordinates to designs and back."""
     drawn = subject.problem(*SEEDS)
     if drawn.hidden is None:
         return None
@@ -104,23 +148,23 @@ def hidden_coordinates(subject: Subject) -> str | None:
 
 
 def invalid_designs(subject: Subject) -> str | None:
-    """Look at what a design that is no number does to its value and to its neighbours."""
+    """Check the value of a design that is not finite, and of the designs beside it."""
     drawn = subject.problem(*SEEDS)
-    sound = drawn.evaluate(drawn.data.x[:, :4])
-    for poison in _POISONS:
+    expected = drawn.evaluate(drawn.data.x[:, :4])
+    for entry in _NOT_FINITE:
         designs = drawn.data.x[:, :4].clone()
-        designs[1, 2, 0] = poison
+        designs[1, 2, 0] = entry
         values = drawn.evaluate(designs)
         if not values[1, 2].isnan():
-            return f"a design that begins with {poison} has the value {float(values[1, 2]):.6g}"
-        values[1, 2] = sound[1, 2]
-        if not torch.equal(values, sound):
-            return f"a design that begins with {poison} changes the values of others"
+            return f"a design that begins with {entry} has the value {float(values[1, 2]):.6g}"
+        values[1, 2] = expected[1, 2]
+        if not torch.equal(values, expected):
+            return f"a design that begins with {entry} changes the values of others"
     return None
 
 
 def wrong_shapes(subject: Subject) -> str | None:
-    """Hand over designs of the wrong shape."""
+    """Evaluate designs of the wrong shape."""
     drawn = subject.problem(*SEEDS)
     for designs in (drawn.data.x[:, :, :-1], drawn.data.x[0]):
         try:
@@ -129,22 +173,22 @@ def wrong_shapes(subject: Subject) -> str | None:
             if "designs must be" in str(error):
                 continue
             return f"designs {tuple(designs.shape)} give another error: {error}"
-        return f"designs {tuple(designs.shape)} are valued"
+        return f"designs {tuple(designs.shape)} are evaluated"
     return None
 
 
 def rows_apart(subject: Subject) -> str | None:
-    """Value designs in another company."""
+    """Evaluate a design with others and alone."""
     drawn = subject.problem(*SEEDS)
     together = drawn.evaluate(drawn.data.x)
     alone = drawn.evaluate(drawn.data.x[:, 3:4])
     if torch.allclose(together[:, 3:4], alone, rtol=1e-9, atol=1e-12, equal_nan=True):
         return None
-    return f"{float(together[0, 3]):.6g} among others and {float(alone[0, 0]):.6g} alone"
+    return f"{float(together[0, 3]):.6g} with others and {float(alone[0, 0]):.6g} alone"
 
 
 def measurements(subject: Subject) -> str | None:
-    """Look at the names and shapes of further measurements."""
+    """Check the shapes of further measurements."""
     drawn = subject.problem(*SEEDS)
     designs = drawn.data.x[:, :4]
     for name, numbers in drawn.measure(designs).items():
@@ -154,7 +198,7 @@ def measurements(subject: Subject) -> str | None:
 
 
 def companions(subject: Subject) -> str | None:
-    """Draw a seed beside others and alone."""
+    """Draw a seed with others and alone."""
     return compare_instances(subject.problem(4, 9, 2), 1, subject.problem(9), 0)
 
 
@@ -164,7 +208,7 @@ def repetition(subject: Subject) -> str | None:
 
 
 def after_a_method(subject: Subject) -> str | None:
-    """Draw a seed before and after a method was at work."""
+    """Draw a seed before and after a method has run."""
     before = subject.task().problem([0, 1])
     subject.run(0, 1)
     return compare_instances(before, 1, subject.task().problem([0, 1]), 1)
@@ -178,19 +222,19 @@ def different_seeds(subject: Subject) -> str | None:
 
 
 def global_generators(subject: Subject) -> str | None:
-    """Draw and value while the global generators are watched."""
-    with watching_generators() as used:
+    """Check which global generators drawing and evaluating use."""
+    with watch_generators() as used:
         drawn = subject.task().problem(SEEDS)
         drawn.evaluate(drawn.data.x)
     return f"{', '.join(used)} was used" if used else None
 
 
 def description(subject: Subject) -> str | None:
-    """Read what the task says of itself."""
-    told = subject.task().describe()
-    if not isinstance(told, Description):
-        return f"describe() returned a {type(told).__name__}"
-    empty = [name for name in ("title", "formula", "text") if not getattr(told, name)]
+    """Check the description of the task."""
+    described = subject.task().describe()
+    if not isinstance(described, Description):
+        return f"describe() returned a {type(described).__name__}"
+    empty = [name for name in ("title", "formula", "text") if not getattr(described, name)]
     return f"an empty {empty[0]}" if empty else None
 
 
@@ -205,7 +249,7 @@ def frozen(subject: Subject) -> str | None:
 
 
 def bad_parameters(subject: Subject) -> str | None:
-    """Build the task with sizes that make no sense."""
+    """Build the task with invalid sizes."""
     task = subject.task()
     for name, value in (("d", 0), ("n", 1)):
         try:
@@ -231,7 +275,7 @@ TASK_PROMISES = (
     ),
     Promise(
         "every visible design is valid and the oracle gives its visible value",
-        "let _draw and _evaluate compute values by the same function; examine a task that adds "
+        "let _draw and _evaluate compute values by the same function; check a task that adds "
         "noise with its noise at 0",
         visible_values,
     ),
@@ -243,33 +287,33 @@ TASK_PROMISES = (
     ),
     Promise(
         "the graph is on the variables of the function",
-        "give graphs as many variables as there are hidden coordinates, or design variables "
-        "without any",
+        "give graphs as many variables as there are hidden coordinates, or as designs have "
+        "where there are none",
         graph_nodes,
     ),
     Promise(
         "variables that no edge of the graph joins do not interact",
-        "join all variables that one term of the function holds (Graph.from_cliques), or set "
-        "graphs to None",
+        "join all variables of each term of the function (Graph.from_cliques), or set graphs to "
+        "None",
         missing_edges,
     ),
     Promise(
-        "observe and recover lead from hidden coordinates to designs and back",
+        "observe and recover convert hidden coordinates to designs and back",
         "let observe(hidden) be x, and recover(x) be hidden",
         hidden_coordinates,
     ),
     Promise(
-        "a design that is no number is invalid, NaN, and changes no other value",
-        "leave evaluate() as it is, and in _evaluate treat designs apart from each other",
+        "a design that is not finite has the value NaN and changes no other value",
+        "do not override evaluate(), and in _evaluate compute each design independently",
         invalid_designs,
     ),
     Promise(
         "designs of a wrong shape are refused",
-        "leave evaluate() as it is and compute in _evaluate",
+        "do not override evaluate(); compute in _evaluate",
         wrong_shapes,
     ),
     Promise(
-        "the value of a design does not depend on those beside it",
+        "the value of a design does not depend on the designs beside it",
         "reduce over variables only, never over designs or seeds, and draw nothing in _evaluate",
         rows_apart,
     ),
@@ -280,18 +324,18 @@ TASK_PROMISES = (
     ),
     Promise(
         "an instance does not depend on the seeds drawn beside it",
-        "draw from rng, which has a stream for each seed, and reduce over other axes than S",
+        "draw from rng, which has a stream for each seed, and never reduce over S",
         companions,
         bits=True,
     ),
     Promise(
         "the same seed gives the same instance",
-        "draw from rng alone: no clock, no file that changes, no generator of its own",
+        "draw from rng only: no clock, no file that changes, no other generator",
         repetition,
     ),
     Promise(
-        "all methods of a seed get the same data, whoever ran before",
-        "keep nothing between draws that a run could change",
+        "all methods of a seed get the same data, whatever ran before",
+        "keep no state between draws that a run could change",
         after_a_method,
     ),
     Promise("seeds differ", "draw designs from rng, e.g. rng.child('designs')", different_seeds),
@@ -302,18 +346,18 @@ TASK_PROMISES = (
     ),
     Promise(
         "a task describes itself",
-        "return Description(title, formula, text) from describe(), with something in each",
+        "return Description(title, formula, text) from describe(), none of them empty",
         description,
     ),
     Promise(
-        "a task cannot be changed once it is built",
+        "a task cannot be changed after it is built",
         "decorate the class with @dataclass(frozen=True, kw_only=True)",
         frozen,
     ),
     Promise(
-        "sizes that make no sense are refused",
-        "call super().__post_init__() in __post_init__, and raise UsageError for parameters of "
-        "your own that make no sense",
+        "invalid sizes are refused",
+        "call super().__post_init__() in __post_init__, and raise UsageError for invalid "
+        "parameters of your own",
         bad_parameters,
     ),
 )

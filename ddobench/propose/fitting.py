@@ -1,0 +1,196 @@
+"""A method fitted to a user's rows for one or more seeds, and the check on held-out best rows.
+
+Random streams are those of a benchmark run: a method fits with `method/fit` and proposes with
+`method/propose` of its seed. It starts from rows drawn as tasks of the family RBF draw them (`rbf`,
+`chain`, `mixture`), so a table written from one of these tasks gives the benchmark's own proposals.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ddobench.contracts import Dataset, Method, Space
+from ddobench.errors import UsageError
+from ddobench.judging import HeldOut, Reference
+from ddobench.progress import active, stage
+from ddobench.rng import Streams
+from ddobench.runner.execute import FIT, PROPOSE, collect, draw_starts
+from ddobench.runner.spec import Specification
+from ddobench.seeds import format_seeds
+from ddobench.tabular.encodings import Encoding, split_best
+from ddobench.tabular.rows import Values
+
+log = logging.getLogger(__name__)
+
+START_STREAM = "task/RBF"
+HIDE = 80.0  # percentile of the values above which the check hides rows
+FEWEST_HIDDEN = 5  # rows that the check needs
+
+Codes = NDArray[np.float64]  # (K, e) encoded designs
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Seeds that were fitted together."""
+
+    seeds: tuple[int, ...]
+    method: Method
+    data: Dataset
+
+
+@dataclass(frozen=True)
+class SeedProposals:
+    """The designs that one seed proposes, encoded, and the method's own values of them."""
+
+    seed: int
+    codes: Codes  # (K, e)
+    predicted: Values | None  # (K,)
+
+
+class FittedMethod:
+    """A method fitted for several seeds; seeds that fail are left out."""
+
+    def __init__(self, spec: Specification, encoding: Encoding) -> None:
+        self.spec, self.encoding = spec, encoding
+        self.batches: list[Batch] = []
+        self.failures: dict[int, str] = {}  # the reason, by seed
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds that did not fail."""
+        return [s for batch in self.batches for s in batch.seeds if s not in self.failures]
+
+    def fit(self, codes: Codes, y: Values, seeds: Sequence[int]) -> None:
+        """Fit the method to encoded designs (N, e) and values y (N,), larger is better."""
+        size = self.spec.build_method().seeds_at_once or len(seeds)
+        for start in range(0, len(seeds), size):
+            some = tuple(seeds[start : start + size])
+            active().begin(f"{self.spec.method} seed {format_seeds(some)}")
+            log.info("fitting %s to %d rows, seed %s", self.spec.method, len(y), format_seeds(some))
+            data = repeat_rows(codes, y, self.encoding.space, len(some))
+            method = self.spec.build_method()
+            method.fit(data, Streams(some, FIT))
+            self.batches.append(Batch(some, method, data))
+            self._add_failures(self.batches[-1])
+        self._check_failures()
+
+    def propose(
+        self, count: int, constrain: Callable[[Codes], Codes] | None = None
+    ) -> list[SeedProposals]:
+        """Return the designs of the last iteration of every seed, started from `count` rows.
+
+        `constrain` moves the starts to where designs are allowed.
+        """
+        found = []
+        for batch in self.batches:
+            starts = draw_starts(batch.data, count, Streams(batch.seeds, START_STREAM))
+            if constrain is not None:
+                starts = torch.stack([torch.from_numpy(constrain(x.numpy())) for x in starts])
+            trajectory = collect(batch.method, starts, Streams(batch.seeds, PROPOSE))
+            self._add_failures(batch)
+            predicted = trajectory.predicted[-1]
+            found += [
+                SeedProposals(
+                    seed=seed,
+                    codes=trajectory.designs[-1][i].double().numpy(),
+                    predicted=None if predicted is None else predicted[i].double().numpy(),
+                )
+                for i, seed in enumerate(batch.seeds)
+                if seed not in self.failures
+            ]
+            active().finish(len(batch.seeds))
+        self._check_failures()
+        return found
+
+    def predict(self, codes: Codes) -> Values | None:
+        """Return every seed's prediction of encoded designs, (S, K), None without models."""
+        found = []
+        for batch in self.batches:
+            x = _repeat(codes, len(batch.seeds)).to(batch.data.x.dtype)
+            predicted = batch.method.predict(x)
+            if predicted is None:
+                return None
+            kept = [i for i, seed in enumerate(batch.seeds) if seed not in self.failures]
+            found.append(predicted.detach().cpu().double().numpy()[kept])
+        return np.concatenate(found)
+
+    def predict_mean(self, codes: Codes) -> Values | None:
+        """Return the mean over the seeds with finite predictions, (K,), None without models."""
+        finite = finite_rows(self.predict(codes))
+        if finite is None:
+            return None
+        mean: Values = finite.mean(axis=0)
+        return mean
+
+    def diagnostics(self) -> list[dict[str, Any]]:
+        """Return the diagnostics of the method, one per seed."""
+        return [dict(one) for batch in self.batches for one in batch.method.diagnostics()]
+
+    def _add_failures(self, batch: Batch) -> None:
+        self.failures |= {batch.seeds[i]: why for i, why in batch.method.failures().items()}
+
+    def _check_failures(self) -> None:
+        """Raise if every seed failed."""
+        if self.failures and not self.seeds:
+            seed, reason = next(iter(self.failures.items()))
+            raise UsageError(
+                f"{self.spec.method} failed on seed {seed}: {reason}; try another method"
+            )
+
+
+def finite_rows(predicted: Values | None) -> Values | None:  # (S, K)
+    """Return the seeds whose predictions are all finite, None if there are none."""
+    if predicted is None:
+        return None
+    finite = predicted[np.isfinite(predicted).all(axis=1)]
+    return finite if len(finite) else None
+
+
+def repeat_rows(codes: Codes, y: Values, space: Space, seeds: int) -> Dataset:
+    """Return a dataset with the same rows for every seed."""
+    return Dataset(x=_repeat(codes, seeds), y=_repeat(y, seeds), space=space)
+
+
+def _repeat(values: Values, seeds: int) -> Tensor:  # (...) -> (S, ...)
+    return torch.tensor(values).repeat(seeds, *[1] * values.ndim)
+
+
+@dataclass(frozen=True)
+class HeldOutCheck:
+    """How a model predicts the best rows when fitted to the other rows only."""
+
+    hidden: NDArray[np.bool_]  # (N,)
+    predicted: Values  # of the hidden rows, larger is better
+    held_out: HeldOut
+    chance: float  # mean value of all hidden rows, in standard deviations
+    bias: float  # mean of prediction minus value, in standard deviations
+
+
+def check_held_out(
+    spec: Specification, encoding: Encoding, codes: Codes, y: Values, seed: int
+) -> HeldOutCheck | None:
+    """Fit without the best rows and predict them; None with too few rows or without a model."""
+    hidden = split_best(y, HIDE)
+    if hidden.sum() < FEWEST_HIDDEN or np.ptp(y[~hidden]) == 0:
+        return None
+    fitted = FittedMethod(spec, encoding)
+    log.info("checking %s: fitting without the best %d rows", spec.method, hidden.sum())
+    with stage("without the best rows"):
+        fitted.fit(codes[~hidden], y[~hidden], [seed])
+    predicted = fitted.predict(codes[hidden])
+    if predicted is None:
+        return None
+    reference = Reference.of(y[~hidden], float("nan"))
+    return HeldOutCheck(
+        hidden=hidden,
+        predicted=predicted[0],
+        held_out=HeldOut.of(y[hidden], predicted[0], reference),
+        chance=float(reference.standardise(y[hidden]).mean()),
+        bias=float((predicted[0] - y[hidden]).mean() / reference.sd),
+    )

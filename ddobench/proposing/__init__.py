@@ -1,1 +1,0 @@
-"""New designs from rows that people bring: `ddobench.propose` and its command line."""
