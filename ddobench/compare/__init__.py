@@ -1,1 +1,1 @@
-"""Two sets of stored runs side by side, so that a change in a method shows as one in numbers."""
+"""Two sets of stored runs compared, to see whether a change in the code changed numbers."""

@@ -1,10 +1,10 @@
-"""The command line of a comparison: `python -m ddobench.compare A B [method=...] [--all]`."""
+"""The command `python -m ddobench.compare A B [method=...] [--all]`, and what it prints."""
 
 import argparse
 import logging
+import math
 import sys
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,61 +12,42 @@ import pandas as pd
 
 from ddobench.cli.parser import SentenceParser, complain
 from ddobench.cli.settings import DEFAULT_RESULTS
-from ddobench.compare import spelling
-from ddobench.compare.matching import change_table, match_runs
-from ddobench.compare.settings import Change, config_changes, origin_changes
+from ddobench.compare.comparison import Comparison, compare, format_setting
 from ddobench.compare.sides import Side, read_sides
 from ddobench.errors import UsageError
 from ddobench.progress import reporting_late
 from ddobench.report.data import FILTERS
-from ddobench.report.tables.table import to_csv
+from ddobench.report.tables.select import BY_N, BY_SIZE, SERIES
+from ddobench.report.tables.table import (
+    DASH,
+    MINUS,
+    escape_markdown,
+    format_number,
+    format_ranges,
+    markdown_table,
+    name_runs,
+    to_csv,
+)
 from ddobench.scores import HEADLINE, comparable_names
 from ddobench.store.atomic import write_whole
 
-_EPILOG = """\
-A and B are each a folder of stored runs, or a git revision (a hash or the beginning of one, a
-branch, a tag) whose runs are in --results-dir. A name that is both is the folder; dir:NAME and
-rev:NAME say which is meant. Runs belong together if task, method, their variants, d, n, budget and
-seed agree. Exit code: 0, 1 if --fail-on-change found a change or nothing to compare, 2 if the
-request cannot be understood."""
-_ENDINGS = (".csv", ".md")
+_EPILOG = f"""\
+A and B are each a folder of stored runs, or a git revision (a hash or its beginning, a branch, a
+tag) whose runs are in --results-dir. A name that is both is taken as the folder; write dir:NAME or
+rev:NAME to choose. Runs are matched by task, method, their variants, d, n, budget and seed.
 
+scores: {", ".join(comparable_names())}
 
-@dataclass(frozen=True)
-class Comparison:
-    """All that a comparison found."""
-
-    said: list[str]
-    score: str
-    table: pd.DataFrame
-    sections: dict[str, list[str]]  # what else differs, by title
-    compared: int  # runs
-    changed: int
-
-
-def compare(a: Side, b: Side, score: str) -> Comparison:
-    """Compare two sides."""
-    matched = match_runs(a, b)
-    table = change_table(matched, score)
-    settings: dict[Change, list[Mapping[Hashable, Any]]] = {}
-    spelled = []
-    for row in table.to_dict("records"):
-        changes = config_changes(row, a, b)
-        for change in changes:
-            settings.setdefault(change, []).append(row)
-        spelled.append("; ".join(f"{name}: {old} \u2192 {new}" for name, old, new in changes))
-    origins = [f"{name}: {old} \u2192 {new}" for name, old, new in origin_changes(matched, a, b)]
-    return Comparison(
-        said=spelling.summarise(a, b, matched, table),
-        score=score,
-        table=table.assign(settings=spelled),
-        sections={
-            "Settings that differ": spelling.format_changes(settings),
-            "Versions and machines that differ": origins,
-        },
-        compared=int(table["pairs"].sum()),
-        changed=int(table["changed"].sum()),
-    )
+Exit code: 0; 1 if --fail-on-change found a change or nothing to compare; 2 if the request is not
+valid."""
+_SUFFIXES = (".csv", ".md")
+_MOST_LINES = 20
+_HEADER = [
+    *("task", "method", "n", "d", "pairs", "identical", "mean A", "mean B", f"B {MINUS} A"),
+    *("95 % interval", "largest", "only A", "only B", "status"),
+]
+_TEXT_COLUMNS = ("task", "method", "status")  # aligned to the left
+_EMPTY = {"only A": "0", "only B": "0", "status": ""}  # columns left out if every cell is this
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -74,9 +55,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     logging.getLogger("ddobench").addHandler(logging.StreamHandler(sys.stderr))
     try:
-        if options.output and options.output.suffix not in _ENDINGS:
+        if options.output and options.output.suffix not in _SUFFIXES:
             raise UsageError(
-                f"--output must end in {' or '.join(_ENDINGS)}, got {options.output.name}"
+                f"--output must end in {' or '.join(_SUFFIXES)}, got {options.output.name}"
             )
         with reporting_late():
             filters = _parse_filters(options.filters)
@@ -87,28 +68,121 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
-    listed = found.table if options.all else found.table[spelling.is_changed(found.table)]
+    listed = found.table if options.all else found.table[found.table["changed"].astype(int) > 0]
     _print(found, listed)
     if options.output:
-        text = (
-            to_csv(listed)
-            if options.output.suffix == ".csv"
-            else spelling.to_markdown(found.said, found.score, listed, found.sections)
-        )
+        text = to_csv(listed) if options.output.suffix == ".csv" else _to_markdown(found, listed)
         print(f"\n{write_whole(options.output, text)}: {len(listed)} lines")
     return int(options.fail_on_change and (found.changed > 0 or not found.compared))
 
 
+def summarise(found: Comparison) -> list[str]:
+    """Return sentences on what was compared and what changed."""
+    sentences = [_describe(letter, side) for letter, side in (("A", found.a), ("B", found.b))]
+    if not found.compared:
+        return [*sentences, "No run is on both sides, so nothing can be compared.",
+                *_list_runs("A", found.a.runs), *_list_runs("B", found.b.runs)]  # fmt: skip
+    same = found.compared - found.changed
+    if found.changed:
+        lines = found.table[found.table["pairs"].astype(int) > 0]
+        changed_lines = int((lines["changed"].astype(int) > 0).sum())
+        sentences.append(
+            f"{found.changed} of the {found.compared} runs that both have changed, in "
+            f"{changed_lines} of {len(lines)} lines of the table; "
+            f"{same} are identical to the bit in scores and curves."
+        )
+    else:
+        runs = "The one run that both have is"
+        if same > 1:
+            runs = f"All {same} runs that both have are"
+        sentences.append(f"{runs} identical to the bit in scores and curves.")
+    for side in ("A", "B"):
+        alone = found.runs[found.runs["in"] == side]
+        if len(alone):
+            count = len(alone[[*BY_SIZE, *SERIES]].drop_duplicates())
+            lines_word = "line" if count == 1 else "lines"
+            sentences.append(f"Only {side} has {len(alone)} more, in {count} {lines_word}.")
+    return sentences
+
+
+def list_differences(found: Comparison) -> dict[str, list[str]]:
+    """Return what differs besides the scores, by title."""
+    settings = []
+    for change, rows in found.settings.items():
+        methods = sorted({f"{row['task']} {_method(row)}" for row in rows})
+        where = ", ".join(methods[:_MOST_LINES]) + (", …" if len(methods) > _MOST_LINES else "")
+        sizes = format_ranges(row["d"] for row in rows)
+        settings.append(f"{format_setting(change)} ({where}; d = {sizes})")
+    return {
+        "Settings that differ": settings,
+        "Versions and machines that differ": [*map(format_setting, found.origins)],
+    }
+
+
+def _describe(letter: str, side: Side) -> str:
+    status = side.runs["status"].value_counts().sort_index()
+    others = "".join(f", {count} of them {name}" for name, count in status.items() if name != "ok")
+    runs = f"{len(side.runs)} run{'' if len(side.runs) == 1 else 's'}"
+    return f"{letter}: {side.name}: {runs}{others}"
+
+
+def _list_runs(letter: str, runs: pd.DataFrame) -> list[str]:
+    """List the runs of one side by task and method."""
+    if runs.empty:
+        return [f"{letter} has no runs."]
+    lines = [
+        f"{letter} has {name_runs(rows.iloc[0])}, {_method(rows.iloc[0])}, "
+        f"n = {rows['n'].iloc[0]}, d = {format_ranges(rows['d'])}, "
+        f"seeds {format_ranges(rows['seed'])}"
+        for _, rows in runs.groupby([*BY_N, *SERIES], sort=True)
+    ]
+    more = len(lines) - _MOST_LINES
+    return lines[:_MOST_LINES] + ([f"{letter} has {more} more such lines"] if more > 0 else [])
+
+
+def _method(row: "Mapping[Any, Any] | pd.Series[Any]") -> str:
+    return f"{row['method']} {row['method_variant']}".strip()
+
+
+def _format_rows(table: pd.DataFrame) -> list[list[str]]:
+    """Format the rows of a table for the columns of _HEADER."""
+    return [
+        [
+            *(name_runs(row), _method(row), str(row["n"]), str(row["d"]), str(row["pairs"])),
+            *(str(row["identical"]), format_number(row["mean_a"]), format_number(row["mean_b"])),
+            *(format_change(row["difference"]), _format_interval(row["low"], row["high"])),
+            format_change(row["largest_change"]),
+            *(str(row["only_a"]), str(row["only_b"]), str(row["status_changes"])),
+        ]
+        for _, row in table.iterrows()
+    ]
+
+
+def format_change(value: float) -> str:
+    """Format a change with three digits; only an exact zero is "0"."""
+    if not math.isfinite(value):
+        return DASH
+    return "0" if value == 0 else f"{value:.3g}".replace("-", MINUS)
+
+
+def _format_interval(low: float, high: float) -> str:
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return DASH
+    return f"[{format_change(low)}, {format_change(high)}]"
+
+
 def _print(found: Comparison, listed: pd.DataFrame) -> None:
-    print("\n".join(found.said))
+    print("\n".join(summarise(found)))
     if len(listed):
         print(f"\nDifferences in {found.score}, paired by seed:")
-        columns = spelling.telling_columns(listed)
+        rows = _format_rows(listed)
+        columns = {name: [row[i] for row in rows] for i, name in enumerate(_HEADER)}
+        columns = {name: cells for name, cells in columns.items() if {*cells} != {_EMPTY.get(name)}}
         if sys.stdout.isatty():
             _print_table(columns)
         else:
-            print(spelling.align(columns))
-    for title, lines in found.sections.items():
+            print(_align(columns))
+    for title, lines in list_differences(found).items():
         if lines:
             print("\n".join([f"\n{title}, A \u2192 B:", *(f"  {line}" for line in lines)]))
 
@@ -122,15 +196,38 @@ def _print_table(columns: Mapping[str, Sequence[str]]) -> None:
     console = Console(highlight=False)
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for name in columns:
-        words = name in spelling.WORDS
-        table.add_column(name, justify="left" if words else "right", no_wrap=not words)
+        text = name in _TEXT_COLUMNS
+        table.add_column(name, justify="left" if text else "right", no_wrap=not text)
     for row in zip(*columns.values(), strict=True):
-        table.add_row(*map(Text, row))  # brackets are no markup
+        table.add_row(*map(Text, row))  # Text, so that brackets are not read as markup
     console.print(table)
 
 
+def _align(columns: Mapping[str, Sequence[str]]) -> str:
+    """Format a table as plain text, text to the left and numbers to the right."""
+    padded = []
+    for name, cells in columns.items():
+        width = max(map(len, [name, *cells]))
+        pad = str.ljust if name in _TEXT_COLUMNS else str.rjust
+        padded.append([pad(cell, width) for cell in (name, *cells)])
+    return "\n".join("  ".join(line).rstrip() for line in zip(*padded, strict=True))
+
+
+def _to_markdown(found: Comparison, listed: pd.DataFrame) -> str:
+    parts = ["# Comparison\n", *(f"{escape_markdown(line)}\n" for line in summarise(found))]
+    if len(listed):
+        left = [name in _TEXT_COLUMNS for name in _HEADER]
+        parts.append(f"## Differences in {found.score}\n")
+        parts.append(markdown_table(_HEADER, _format_rows(listed), left))
+    for title, lines in list_differences(found).items():
+        if lines:
+            parts.append(f"## {title}\n")
+            parts.append("".join(f"- {escape_markdown(line)}\n" for line in lines))
+    return "\n".join(parts)
+
+
 def _parse_filters(words: Sequence[str]) -> dict[str, Any]:
-    """Read `method=a,b d=10` as the report does."""
+    """Parse `method=a,b d=10` as the report does."""
     filters: dict[str, Any] = {}
     for word in words:
         name, equals, value = word.partition("=")
@@ -149,23 +246,24 @@ def _parse_filters(words: Sequence[str]) -> dict[str, Any]:
 def _parser() -> argparse.ArgumentParser:
     parser = SentenceParser(
         prog="python -m ddobench.compare",
-        description="Put two sets of stored runs side by side.",
+        description="Compare two sets of stored runs, paired by seed.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("a", metavar="A", help="what it was: a folder of runs or a git revision")
-    parser.add_argument("b", metavar="B", help="what it is now")
-    parser.add_argument("filters", metavar="NAME=VALUE", nargs="*", default=[],
-                        help=f"only runs with this {', '.join(FILTERS)}")  # fmt: skip
-    parser.add_argument("--results-dir", type=Path, default=Path(DEFAULT_RESULTS),
-                        help="where the runs of a revision are (default: %(default)s)")  # fmt: skip
-    parser.add_argument("--score", choices=comparable_names(), default=HEADLINE.name,
-                        help="what to average (default: %(default)s)")  # fmt: skip
-    parser.add_argument("--output", type=Path, metavar="FILE",
-                        help="also write the table, .csv with every digit or .md")  # fmt: skip
-    parser.add_argument("--all", action="store_true", help="list what did not change as well")
-    parser.add_argument("--fail-on-change", action="store_true",
-                        help="exit with 1 if a run changed or none could be compared")  # fmt: skip
+    add = parser.add_argument
+    add("a", metavar="A", help="the runs before: a folder or a git revision")
+    add("b", metavar="B", help="the runs after: a folder or a git revision")
+    add("filters", metavar="NAME=VALUE", nargs="*", default=[],
+        help=f"only runs with this {', '.join(FILTERS)}")  # fmt: skip
+    add("--results-dir", type=Path, default=Path(DEFAULT_RESULTS), metavar="FOLDER",
+        help="the folder with the runs of a revision (default: %(default)s)")  # fmt: skip
+    add("--score", choices=comparable_names(), default=HEADLINE.name, metavar="NAME",
+        help="the score to compare (default: %(default)s)")  # fmt: skip
+    add("--output", type=Path, metavar="FILE",
+        help="also write the table, .csv (with every digit) or .md")  # fmt: skip
+    add("--all", action="store_true", help="also list what did not change")
+    add("--fail-on-change", action="store_true",
+        help="exit with 1 if a run changed or none could be compared")  # fmt: skip
     return parser
 
 

@@ -1,9 +1,9 @@
-"""The two sides of a comparison: what a word on the command line stands for, and the runs of it."""
+"""The two sides of a comparison: a folder of runs or a git revision, and its runs."""
 
 import re
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from ddobench.store.runs import Survey, survey
 
 _FOLDER, _REVISION = "dir:", "rev:"
 _ABBREVIATED = re.compile(r"[0-9a-f]{4,40}")
-_SHOWN = 12  # digits of a revision that people read
+_SHOWN = 12  # digits of a revision in messages
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Side:
 def read_sides(
     words: Sequence[str], results_dir: Path, filters: Mapping[str, Any] | None = None
 ) -> tuple[Side, Side]:
-    """Read what two words stand for, each a folder of runs or a git revision."""
+    """Read two sides, each given as a folder of runs or a git revision."""
     folders: dict[Path, Survey] = {}
 
     def look(folder: Path) -> Survey:
@@ -49,26 +49,22 @@ def read_sides(
             sides.append(_side(str(folder), found, make_uniform(found.runs)))
         else:
             revision = word.removeprefix(_REVISION)
-            found = look(_existing(results_dir, f"{word} is no folder, and"))
+            found = look(_existing(results_dir, f"{word} is not a folder, and"))
             runs = make_uniform(found.runs)
             chosen = _resolve(revision, sorted(set(runs["revision"]) - {""}), results_dir)
             own = runs[runs["revision"] == chosen]
             name = chosen[:_SHOWN]
             shown = name if name.startswith(revision) else f"{revision} ({name})"
             sides.append(_side(f"revision {shown} in {results_dir}", found, own))
-    return _keep_apart(*_filtered(sides[0], sides[1], filters or {}))
+    return _distinguish(*_filter(sides[0], sides[1], filters or {}))
 
 
 def _side(name: str, found: Survey, runs: pd.DataFrame) -> Side:
     return Side(name, runs, found.curves, found.configs, found.provenance)
 
 
-def _with_runs(side: Side, runs: pd.DataFrame) -> Side:
-    return Side(side.name, runs, side.curves, side.configs, side.provenance)
-
-
 def _as_folder(word: str) -> Path | None:
-    """Return the folder that a word names, None if it names a revision."""
+    """Return the folder that a word names, None for a revision."""
     if word.startswith(_FOLDER):
         return _existing(Path(word.removeprefix(_FOLDER)), "")
     if not word.startswith(_REVISION) and Path(word).is_dir():
@@ -80,12 +76,12 @@ def _as_folder(word: str) -> Path | None:
 
 def _existing(folder: Path, why: str) -> Path:
     if not folder.is_dir():
-        raise UsageError(f"{why} {folder} is no folder of stored runs; give one that is".strip())
+        raise UsageError(f"{why} {folder} is not a folder; give a folder of stored runs".strip())
     return folder
 
 
 def _resolve(word: str, stored: Sequence[str], results_dir: Path) -> str:
-    """Return the full name of a revision, as git or else the stored runs know it."""
+    """Return the full hash of a revision, from git or else from the stored runs."""
     known = _ask_git(word)
     if known:
         return known
@@ -94,11 +90,11 @@ def _resolve(word: str, stored: Sequence[str], results_dir: Path) -> str:
         return matching[0]
     if len(matching) > 1:
         some = ", ".join(name[:_SHOWN] for name in matching)
-        raise UsageError(f"{word} is short for several revisions, {some}; write more of it")
-    there = ", ".join(name[:_SHOWN] for name in stored) or "none"
+        raise UsageError(f"{word} is the beginning of several revisions, {some}; write more of it")
+    known_here = ", ".join(name[:_SHOWN] for name in stored) or "none"
     raise UsageError(
-        f"{word!r} is neither a folder nor a revision that git or {results_dir} knows; "
-        f"the revisions stored there: {there}"
+        f"{word!r} is neither a folder nor a revision known to git or {results_dir}; "
+        f"the revisions stored there: {known_here}"
     )
 
 
@@ -111,26 +107,26 @@ def _ask_git(word: str) -> str:
     return answer.stdout.strip()
 
 
-def _filtered(a: Side, b: Side, filters: Mapping[str, Any]) -> tuple[Side, Side]:
-    """Apply the filters; a value must be stored on one side at least."""
+def _filter(a: Side, b: Side, filters: Mapping[str, Any]) -> tuple[Side, Side]:
+    """Apply the filters; a value must occur on at least one side."""
     both = pd.concat({0: a.runs, 1: b.runs})
-    for_sides = filter_runs(both, filters)
-    left, right = (for_sides[for_sides.index.get_level_values(0) == side] for side in (0, 1))
-    return _with_runs(a, left.droplevel(0)), _with_runs(b, right.droplevel(0))
+    kept = filter_runs(both, filters)
+    left, right = (kept[kept.index.get_level_values(0) == side] for side in (0, 1))
+    return replace(a, runs=left.droplevel(0)), replace(b, runs=right.droplevel(0))
 
 
-def _keep_apart(a: Side, b: Side) -> tuple[Side, Side]:
-    """Name the digest where runs of one side look alike but are not, on both sides then."""
-    alike: set[tuple[Any, ...]] = set()
+def _distinguish(a: Side, b: Side) -> tuple[Side, Side]:
+    """Add the digest to the variant, on both sides, where one side has two runs of equal names."""
+    ambiguous: set[tuple[Any, ...]] = set()
     for side in (a, b):
         digests = side.runs.groupby([*BY_SIZE, *SERIES])["digest"].nunique()
-        alike |= set(digests[digests > 1].index)
+        ambiguous |= set(digests[digests > 1].index)
     sides = []
     for side in (a, b):
         runs = side.runs.copy()
         keys = runs[[*BY_SIZE, *SERIES]].itertuples(index=False, name=None)
-        named = pd.Series([key in alike for key in keys], index=runs.index, dtype=bool)
+        marked = pd.Series([key in ambiguous for key in keys], index=runs.index, dtype=bool)
         variant = (runs["method_variant"] + " digest=" + runs["digest"].str[:8]).str.strip()
-        runs["method_variant"] = runs["method_variant"].where(~named, variant)
-        sides.append(_with_runs(side, runs))
+        runs["method_variant"] = runs["method_variant"].where(~marked, variant)
+        sides.append(replace(side, runs=runs))
     return sides[0], sides[1]

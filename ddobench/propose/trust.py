@@ -89,8 +89,8 @@ def warn_predicted(predicted: Values, y: Values) -> Iterator[str]:
         )
     if excess < 0:
         yield (
-            "The model predicts less for its proposals than the value of the best row, because it "
-            "smooths the rows; rely on its ranking of designs, not on its values."
+            "The model predicts less for its proposals than the value of the best row, as models "
+            "that smooth the rows do; rely on its ranking of designs, not on its values."
         )
 
 

@@ -1,8 +1,8 @@
-"""Analysis of variance of a complete cross: how much of the spread each factor explains.
+"""Analysis of variance of a full factorial design: how much of the spread each factor explains.
 
-Every combination of levels has one value for each seed. The sum of squares around the grand mean
-then falls apart into one part for each factor and each set of factors that interact, for the seeds,
-which are blocks, and for what is left: how seeds differ in what the factors do.
+Every combination of levels has one value for each seed. The sum of squares around the grand mean is
+then the sum of one part for each factor, each interaction of factors, the seeds, which are blocks,
+and the interactions of seeds and factors.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 @dataclass(frozen=True)
 class Effect:
-    """What a set of axes of the cross explains together beyond its subsets."""
+    """What a set of axes explains together beyond its subsets."""
 
     axes: tuple[int, ...]
     squares: float  # sum of squares
@@ -23,46 +23,46 @@ class Effect:
 
 def decompose(values: ArrayLike) -> list[Effect]:
     """Return the effect of every non-empty set of axes, single axes first; squares add up."""
-    cross = np.asarray(values, dtype=np.float64)
-    if not cross.ndim or not cross.size or not np.isfinite(cross).all():
-        raise ValueError("a cross must have a finite value in every cell, and at least one cell")
-    axes = range(cross.ndim)
+    cells = np.asarray(values, dtype=np.float64)
+    if not cells.ndim or not cells.size or not np.isfinite(cells).all():
+        raise ValueError("every cell must have a finite value, and there must be at least one cell")
+    axes = range(cells.ndim)
     sets = [chosen for size in axes for chosen in combinations(axes, size + 1)]
-    return [_effect(cross, chosen) for chosen in sets]
+    return [_effect(cells, chosen) for chosen in sets]
 
 
-def _effect(cross: NDArray[np.float64], chosen: tuple[int, ...]) -> Effect:
-    """Average over all other axes, then take from every chosen axis its mean."""
-    others = tuple(axis for axis in range(cross.ndim) if axis not in chosen)
-    part = cross.mean(axis=others, keepdims=True)
+def _effect(cells: NDArray[np.float64], chosen: tuple[int, ...]) -> Effect:
+    """Average over all other axes, then subtract the mean along every chosen axis."""
+    others = tuple(axis for axis in range(cells.ndim) if axis not in chosen)
+    part = cells.mean(axis=others, keepdims=True)
     for axis in chosen:
         part = part - part.mean(axis=axis, keepdims=True)
-    repeats = cross.size // part.size
-    freedom = int(np.prod([cross.shape[axis] - 1 for axis in chosen]))
+    repeats = cells.size // part.size
+    freedom = int(np.prod([cells.shape[axis] - 1 for axis in chosen]))
     return Effect(chosen, repeats * float(np.square(part).sum()), freedom)
 
 
 @dataclass(frozen=True)
 class Component:
-    """The variance that one source of chance adds to a value."""
+    """The variance that one random source adds to a value."""
 
-    axes: tuple[int, ...]  # that are drawn anew together; (0,) are the blocks
-    variance: float  # unbiased, so that it may be negative where the true one is small
+    axes: tuple[int, ...]  # that are redrawn together; (0,) are the blocks
+    variance: float  # unbiased, so it may be negative if the true variance is small
     freedom: int
 
 
 def components(values: ArrayLike) -> list[Component]:
-    """Return the variance of blocks, of each other axis within its block, and of what they share.
+    """Return the variance of blocks, and within blocks of each other axis and their interactions.
 
-    Every axis is a draw: blocks along the first, and within each block the levels of the others,
-    all combinations of them. Their levels are others in every block, so that nothing is common to
-    two blocks. Expected mean squares are set equal to those found.
+    Every axis is random: blocks along the first, and all combinations of the levels of the others
+    within each block. Levels differ between blocks, so two blocks have nothing in common. Expected
+    mean squares are set equal to the observed ones.
     """
-    cross = np.asarray(values, dtype=np.float64)
-    if cross.ndim < 2 or min(cross.shape) < 2:
-        raise ValueError(f"every axis must have two levels or more, got the shape {cross.shape}")
-    effects = {effect.axes: effect for effect in decompose(cross)}
-    inner = range(1, cross.ndim)
+    cells = np.asarray(values, dtype=np.float64)
+    if cells.ndim < 2 or min(cells.shape) < 2:
+        raise ValueError(f"every axis must have two levels or more, got the shape {cells.shape}")
+    effects = {effect.axes: effect for effect in decompose(cells)}
+    inner = range(1, cells.ndim)
     sets = [chosen for size in inner for chosen in combinations(inner, size)]
     found: dict[tuple[int, ...], Component] = {}
     for chosen in reversed([(), *sets]):
@@ -70,14 +70,14 @@ def components(values: ArrayLike) -> list[Component]:
         freedom = sum(effect.freedom for effect in both)
         square = sum(effect.squares for effect in both) / freedom
         square -= sum(
-            part.variance * _repeats(cross, axes) for axes, part in found.items()
+            part.variance * _repeats(cells, axes) for axes, part in found.items()
             if {*chosen} < {*axes}
         )  # fmt: skip
-        variance = square / _repeats(cross, chosen)
+        variance = square / _repeats(cells, chosen)
         found[chosen] = Component(chosen or (0,), variance, freedom)
     return [found[chosen] for chosen in [(), *sets]]
 
 
-def _repeats(cross: NDArray[np.float64], chosen: tuple[int, ...]) -> int:
+def _repeats(cells: NDArray[np.float64], chosen: tuple[int, ...]) -> int:
     """Return how many values of a block share one level of these axes."""
-    return int(np.prod([cross.shape[axis] for axis in range(1, cross.ndim) if axis not in chosen]))
+    return int(np.prod([cells.shape[axis] for axis in range(1, cells.ndim) if axis not in chosen]))

@@ -41,7 +41,7 @@ from ddobench.report.tables.settings import Sweep
 from ddobench.report.tables.standings import Lineup, find_lineups
 from ddobench.report.tables.styles import DASHES, MARKERS, REFERENCE, USUAL, Style, role_of
 from ddobench.report.tables.table import file_stem, name_runs, row_stem
-from ddobench.stats.resampling import share_at_least, share_band
+from ddobench.stats.samples import share_at_least, share_band
 
 _SHARE_AXIS = Axis("share of the optimum [%]", "percent")
 _VALUE = "value [sd of visible values]"

@@ -44,8 +44,7 @@ from ddobench.scores import (
     meanings,
     tabled_scores,
 )
-from ddobench.stats.resampling import iqm_interval
-from ddobench.stats.samples import Sample, interquartile_mean, mean_intervals
+from ddobench.stats.samples import Sample, interquartile_mean, iqm_interval, mean_intervals
 
 GAIN = ("gain_mean", "gain_low", "gain_high", "gain_interval", "gain_pairs")
 INTERVAL_NOTE = f"Mean over seeds [95\u00a0% interval: {INTERVAL_RULE}]."

@@ -44,8 +44,7 @@ from ddobench.report.tables.table import (
     word_column,
 )
 from ddobench.scores import HEADLINE, standing_scores
-from ddobench.stats.resampling import iqm_interval
-from ddobench.stats.samples import interquartile_mean
+from ddobench.stats.samples import interquartile_mean, iqm_interval
 
 SCORE = HEADLINE.name
 FEWEST = 5  # blocks before a test means anything
