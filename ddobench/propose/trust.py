@@ -77,20 +77,20 @@ def warn_similar(median: float, typical: float) -> Iterator[str]:
 
 
 def warn_predicted(predicted: Values, y: Values) -> Iterator[str]:
-    """Warn if predictions are far above the best row, or all below it; larger is better."""
+    """Warn if predictions are far better than the best row, or all worse; larger is better."""
     known = predicted[np.isfinite(predicted)]
     if not len(known):
         return
     excess = (known.max() - y.max()) / (y.std() or 1.0)
     if excess > OPTIMISTIC:
         yield (
-            f"The model predicts {excess:.1f} standard deviations more than the value of the best "
-            "row; such predictions are rarely reached."
+            f"The best prediction is {excess:.1f} standard deviations better than the best row; "
+            "such predictions are rarely reached."
         )
     if excess < 0:
         yield (
-            "The model predicts less for its proposals than the value of the best row, as models "
-            "that smooth the rows do; rely on its ranking of designs, not on its values."
+            "All proposals are predicted to be worse than the best row, as models that smooth the "
+            "rows do; rely on the ranking of the designs, not on the predicted values."
         )
 
 
@@ -106,11 +106,11 @@ def warn_check(check: HeldOutCheck | None) -> Iterator[str]:
         )
     if found.error > LARGE_ERROR:
         if check.bias > found.error / 2:
-            direction = "mostly too high, so expect less than it predicts"
+            direction = "mostly too optimistic, so expect less than it predicts"
         elif check.bias < -found.error / 2:
-            direction = "mostly too low, as it does not extrapolate"
+            direction = "mostly too pessimistic, as it does not extrapolate"
         else:
-            direction = "some too high and some too low, so its values mean little"
+            direction = "some too optimistic and some too pessimistic, so its values mean little"
         yield (
             "Fitted without the best fifth of the rows, the model predicts them with an error of "
             f"{found.error:.1f} standard deviations of the other rows: {direction}."

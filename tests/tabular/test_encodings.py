@@ -1,10 +1,10 @@
-"""Promises of encodings: designs become numbers and come back as they were."""
+"""Designs of every kind of column are encoded as numbers and decoded to what they were."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from ddobench.tabular.encodings import Encoding, find_columns
+from ddobench.tabular.encodings import Encoding, describe_columns
 from ddobench.tabular.rows import gather_rows
 
 TABLE = pd.DataFrame(
@@ -20,9 +20,9 @@ TABLE = pd.DataFrame(
 
 
 def encoding(table: pd.DataFrame = TABLE, native: bool = False, **kinds: list[str]) -> Encoding:
-    """Return how a table is encoded."""
+    """Return the encoding of a table."""
     rows = gather_rows(table, "y", categorical=kinds.get("categorical", []))
-    return Encoding(find_columns(rows, **kinds), native)
+    return Encoding(describe_columns(rows, **kinds), native)
 
 
 def test_every_kind_of_column_is_recognised() -> None:
@@ -32,7 +32,7 @@ def test_every_kind_of_column_is_recognised() -> None:
     assert encoding(categorical=["count"]).columns[1].levels == (1, 2, 5, 9)
 
 
-def test_categories_become_one_number_for_each_level() -> None:
+def test_categories_are_encoded_one_hot() -> None:
     found = encoding()
     assert found.names() == [
         "speed", "count", "metal=iron", "metal=tin", "metal=zinc", "dry=False", "dry=True",
@@ -44,19 +44,19 @@ def test_categories_become_one_number_for_each_level() -> None:
 
 
 @pytest.mark.parametrize("native", [False, True])
-def test_designs_come_back_as_they_were(native: bool) -> None:
+def test_decoding_inverts_encoding(native: bool) -> None:
     table = TABLE[["metal", "dry", "site", "y"]] if native else TABLE
     found = encoding(table, native)
     pd.testing.assert_frame_equal(found.decode(found.encode(table)), table.drop(columns="y"))
 
 
-def test_numbers_between_levels_become_designs_again() -> None:
+def test_codes_between_levels_decode_to_the_nearest_design() -> None:
     found = encoding()
     (row,) = found.decode(np.array([[0.7, 2.6, 0.2, 0.1, 0.4, -1.0, -2.0]])).to_dict("records")
     assert row == {"speed": 0.7, "count": 3, "metal": "zinc", "dry": False, "site": "here"}
 
 
-def test_categories_alone_can_be_a_categorical_space() -> None:
+def test_categories_alone_can_be_encoded_as_a_categorical_space() -> None:
     table = TABLE[["metal", "dry", "y"]]
     found = encoding(table, native=True)
     assert found.space.sizes == (3, 2)
@@ -65,13 +65,13 @@ def test_categories_alone_can_be_a_categorical_space() -> None:
     assert not encoding().categorical
 
 
-def test_numbers_pass_to_the_bit() -> None:
+def test_numbers_are_encoded_and_decoded_to_the_bit() -> None:
     x = np.random.default_rng(1).normal(size=(50, 3))
     rows = gather_rows(x, x[:, 0])
-    found = Encoding(find_columns(rows))
+    found = Encoding(describe_columns(rows))
     np.testing.assert_array_equal(found.encode(rows.designs), x)
     np.testing.assert_array_equal(found.encode(found.decode(x)), x)
 
 
-def test_a_whole_number_beyond_all_measure_is_no_error() -> None:
+def test_a_huge_whole_number_can_be_decoded() -> None:
     assert encoding().decode(np.full((1, 7), 1e300))["count"].tolist() == [1e300]

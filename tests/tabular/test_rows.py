@@ -1,5 +1,6 @@
-"""Promises of checked rows: what cannot be used is refused or left out, with a word."""
+"""Tables are read without losing a digit; unusable ones raise one sentence, others are noted."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,14 +9,61 @@ import pytest
 import torch
 
 from ddobench.errors import UsageError
-from ddobench.tabular.rows import gather_rows
+from ddobench.tabular.rows import EXAMPLE, content_hash, gather_rows, read_table
 
+TABLE = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 3)), columns=["a", "b", "y"])
 X = np.arange(12.0).reshape(6, 2) ** 1.5
 Y = np.array([1.0, 3.0, 2.0, 5.0, 4.0, 6.0])
 
 
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "CSV"])
+def test_a_file_is_read_to_the_last_bit(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"my table.{suffix}"
+    if suffix == "parquet":
+        TABLE.to_parquet(path)
+    else:
+        TABLE.to_csv(path, index=False)
+    pd.testing.assert_frame_equal(read_table(path), TABLE, check_exact=True)
+
+
+def test_the_hash_depends_on_the_content_and_not_on_the_path(tmp_path: Path) -> None:
+    for name in ("one.csv", "two.csv"):
+        TABLE.to_csv(tmp_path / name, index=False)
+    assert content_hash(tmp_path / "one.csv") == content_hash(tmp_path / "two.csv")
+    TABLE.iloc[::-1].to_csv(tmp_path / "two.csv", index=False)
+    assert content_hash(tmp_path / "one.csv") != content_hash(tmp_path / "two.csv")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("none.csv", None, r"^there is no file .*none\.csv; give the path of a CSV or Parquet ta"),
+        ("table.xlsx", b"PK", r"^a table must be a \.csv or \.parquet file, got 'table\.xlsx'$"),
+        ("empty.csv", b"", r"empty\.csv cannot be read as a table: Empty CSV file"),
+        ("false.parquet", b"no", r"false\.parquet cannot be read as a table: "),
+        ("torn.csv", b'a,b\n"1', r"torn\.csv cannot be read as a table: "),
+        ("semi.csv", b"a;y\n1;2\n", r"semi\.csv has a single column, 'a;y'; separate by commas$"),
+        ("bytes.csv", b"\xff\xfe\x00,", r"bytes\.csv cannot be read as a table: "),
+    ],
+)  # fmt: skip
+def test_a_file_that_is_not_a_table_is_one_sentence(
+    tmp_path: Path, name: str, content: bytes | None, sentence: str
+) -> None:
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(UsageError, match=sentence):
+        read_table(tmp_path / name)
+
+
+def test_an_example_table_ships_with_the_package() -> None:
+    table = read_table(EXAMPLE)
+    assert table.columns[-1] == "y"
+    assert len(table) >= 100
+    assert table.notna().all(axis=None)
+
+
 def frame(**columns: Any) -> pd.DataFrame:
-    """Return six rows, with some columns in place of the usual ones."""
+    """Return six rows with columns a and b, or others of these names."""
     return pd.DataFrame({"a": X[:, 0], "b": X[:, 1], **columns})
 
 
@@ -29,7 +77,7 @@ def frame(**columns: Any) -> pd.DataFrame:
         (X.astype(object), pd.Series(Y)),
     ],
 )
-def test_arrays_tensors_and_lists_are_the_same_rows(x: Any, y: Any) -> None:
+def test_arrays_tensors_and_lists_give_the_same_rows(x: Any, y: Any) -> None:
     rows = gather_rows(x, y)
     assert rows.designs.columns.tolist() == ["x0", "x1"]
     np.testing.assert_array_equal(rows.designs.to_numpy(), X)
@@ -37,14 +85,14 @@ def test_arrays_tensors_and_lists_are_the_same_rows(x: Any, y: Any) -> None:
     assert rows.notes == ()
 
 
-def test_a_frame_keeps_its_names_and_may_hold_the_values() -> None:
+def test_a_frame_keeps_its_names_and_may_contain_the_values() -> None:
     rows = gather_rows(frame(strength=Y), "strength")
     assert (rows.designs.columns.tolist(), rows.target) == (["a", "b"], "strength")
     assert gather_rows(frame(), pd.Series(Y, name="speed")).target == "speed"
     assert gather_rows(frame(extra=Y), Y, drop=["extra"]).designs.columns.tolist() == ["a", "b"]
 
 
-def test_rows_with_holes_are_left_out_with_a_word() -> None:
+def test_rows_with_missing_entries_are_left_out_with_a_note() -> None:
     y = Y.copy()
     y[0] = np.nan
     rows = gather_rows(frame(b=[0, 1, None, 3, np.nan, 5]), y)
@@ -55,15 +103,15 @@ def test_rows_with_holes_are_left_out_with_a_word() -> None:
     )
 
 
-def test_what_does_no_harm_is_told() -> None:
+def test_unusual_rows_are_noted() -> None:
     repeated = frame(a=[1.0, 1.0, 2.0, 3.0, 4.0, 5.0], b=7.0)
     assert gather_rows(repeated, Y).notes == (
-        "Columns that never change are kept as they are: b.",
-        "1 row with the design of another kept as measured again; "
+        "Constant columns keep their value in every proposal: b.",
+        "1 row with the design of another row kept as repeated measurements; "
         "values of the same design differ by up to 2.",
     )
     (note,) = gather_rows(np.random.default_rng(0).normal(size=(3, 5)), Y[:3]).notes
-    assert note.startswith("Fewer rows (3) than columns that vary (5): ")
+    assert note.startswith("There are fewer rows (3) than columns that vary (5), ")
 
 
 @pytest.mark.parametrize(
@@ -75,13 +123,13 @@ def test_what_does_no_harm_is_told() -> None:
         (X[:1], Y[:1], r"^at least 2 complete rows are needed to learn from, got 1$"),
         (X[:0], Y[:0], r"^at least 2 complete rows are needed to learn from, got 0$"),
         (X[:, :0], Y, r"^a design needs at least one column besides its value, got none$"),
-        (X, np.ones(6), r"^all 6 values of y are 1: there is nothing to learn$"),
-        (np.ones((6, 2)), Y, r"^every column of x is constant: there is nothing to choose$"),
+        (X, np.ones(6), r"^all 6 values of y are 1, so there is nothing to learn; give a col"),
+        (np.ones((6, 2)), Y, r"^every column of x is constant, so nothing can vary; give oth"),
         (frame(b=[1, 2, np.inf, 4, 5, 6]), Y, r"^column 'b' has 1 infinite value, the first in "),
         (X, np.where(Y == 5, -np.inf, Y), r"^column 'y' has 1 infinite value, the first in row 3 "),
         (X, ["good", *Y[1:]], r"^the values of y must be numbers: "),
         (frame(), "z", r"^there is no column 'z'; the columns are a, b$"),
-        (frame(b=list("pqrstu")), Y, r"^column 'b' has 6 different texts such as 'p' in 6 rows, "),
+        (frame(b=list("pqrstu")), Y, r"^column 'b' has 6 different strings such as 'p' in 6 r"),
         (frame(b=pd.date_range("2020", periods=6)), Y, r"^column 'b' holds datetime64.*neither a "),
         (X + 1j, Y, r"^column 'x0' holds complex128, which is neither a number nor a category; "),
         (pd.DataFrame(X, columns=["a", "a"]), Y, r"^columns must have different names, got 'a' t"),
@@ -89,12 +137,12 @@ def test_what_does_no_harm_is_told() -> None:
         (frame(), pd.Series(Y, index=range(1, 7)), r"^x and y must have the same index, got two; "),
     ],
 )  # fmt: skip
-def test_what_cannot_be_used_is_refused_in_a_sentence(x: Any, y: Any, sentence: str) -> None:
+def test_unusable_rows_are_one_sentence(x: Any, y: Any, sentence: str) -> None:
     with pytest.raises(UsageError, match=sentence):
         gather_rows(x, y)
 
 
-def test_nothing_is_changed_in_the_table_of_the_user() -> None:
+def test_the_given_table_is_not_changed() -> None:
     table = frame(y=[np.nan, *Y[1:]])
     before = table.copy()
     gather_rows(table, "y")

@@ -1,5 +1,6 @@
-"""Promises of `python -m ddobench.propose`: two files and a word, or one sentence."""
+"""`python -m ddobench.propose` writes designs and a page, or prints one sentence."""
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -7,45 +8,46 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ddobench.proposing.command_line import main
-from tests.proposing.test_propose import TOLD, propose, table
+from ddobench.propose.__main__ import main
+from tests.propose.test_propose import ADDED, propose, table
+from tests.support.processes import PATIENCE
 
 QUICK = ["--target", "y", "--method", "linear", "budget=tiny", "--k", "4"]
 
 
 @pytest.fixture(autouse=True)
-def at_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Work in a folder with a table."""
+def folder_with_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run in a folder that holds only a table."""
     monkeypatch.chdir(tmp_path)
     table().to_csv("rows.csv", index=False)
 
 
-def test_proposals_and_a_page_are_written_and_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_designs_and_a_page_are_written_and_summarised(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rows.csv", *QUICK]) == 0
     written = pd.read_csv("proposals.csv")
     expected = propose(table(), k=4)
     pd.testing.assert_frame_equal(written, expected, check_exact=False)
     assert Path("proposals.html").exists()
-    said = capsys.readouterr()
-    first, second = said.out.splitlines()
+    printed = capsys.readouterr()
+    first, second = printed.out.splitlines()
     assert first.startswith("proposals.csv: 4 designs by linear, predicted ")
-    assert second == "proposals.html: what was chosen and why, and how far to trust it"
-    assert "warning: Columns that never change are kept as they are: site." in said.err
-    assert said.err.startswith("fitting linear to 60 rows, seed 0\n")
-    assert "1 of 1 runs" in said.err
-    assert "checking linear: the best 12 rows are hidden from it\n" in said.err
+    assert second == "proposals.html: how the designs were found, and how far to trust them"
+    assert "warning: Constant columns keep their value in every proposal: site." in printed.err
+    assert printed.err.startswith("fitting linear to 60 rows, seed 0\n")
+    assert "1 of 1 runs" in printed.err
+    assert "checking linear: fitting without the best 12 rows\n" in printed.err
 
 
-def test_parquet_goes_in_and_comes_out() -> None:
+def test_parquet_is_read_and_written() -> None:
     table().to_parquet("rows.parquet")
     assert main(["rows.parquet", *QUICK, "--out", "new.parquet", "--no-check"]) == 0
     assert pd.read_parquet("new.parquet").columns.tolist() == [
-        "a", "count", "metal", "site", *TOLD,
+        "a", "count", "metal", "site", *ADDED,
     ]  # fmt: skip
-    assert "nothing checked how it predicts" in Path("new.html").read_text()
+    assert "No check was made of how it predicts" in Path("new.html").read_text()
 
 
-def test_limits_can_be_typed() -> None:
+def test_constraints_are_options() -> None:
     words = ["--bounds", "a=:0.25", "--bounds", "count=1:3", "--fixed", "metal=tin", "--minimise"]
     assert main(["rows.csv", *QUICK, *words, "--drop", "site", "--no-check"]) == 0
     written = pd.read_csv("proposals.csv")
@@ -63,7 +65,7 @@ def test_several_seeds_are_compared() -> None:
     assert (written["columns_outside"] == 0).all()
 
 
-def test_rows_of_a_task_can_be_written_to_try_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_rows_of_a_task_can_be_written_as_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--example", "chain", "d=7", "n=30", "--out", "try.csv", "--seed", "2"]) == 0
     assert capsys.readouterr().out == "try.csv: 30 rows of chain, columns x0 to x6 and y\n"
     import ddobench
@@ -87,7 +89,7 @@ class Mine(OneSeedMethod):
 """
 
 
-def test_a_method_of_ones_own_proposes_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_method_of_a_plug_in_can_propose(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DDOBENCH_CONFIG_DIR", "to be restored")
     monkeypatch.setattr(sys, "path", [*sys.path])
     folder = Path("my plug-in")
@@ -117,13 +119,20 @@ def test_a_method_of_ones_own_proposes_too(monkeypatch: pytest.MonkeyPatch) -> N
         (["--example", "chian"], "there is no task 'chian' (did you mean 'chain'?); there are "),
     ],
 )
-def test_a_wrong_request_is_one_sentence(
+def test_an_invalid_request_is_one_sentence_and_exit_code_2(
     words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit, match="2"):
         main(words)
-    said = capsys.readouterr()
-    assert said.err.startswith(f"ddobench: {sentence}")
-    assert said.err.count("\n") == 1
-    assert said.out == ""
+    printed = capsys.readouterr()
+    assert printed.err.startswith(f"ddobench: {sentence}")
+    assert printed.err.count("\n") == 1
+    assert printed.out == ""
     assert {path.name for path in Path().iterdir()} == {"rows.csv"}
+
+
+@pytest.mark.slow
+def test_the_package_runs_as_a_program() -> None:
+    command = [sys.executable, "-m", "ddobench.propose", "rows.csv", *QUICK, "--no-check"]
+    subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)
+    assert len(pd.read_csv("proposals.csv")) == 4
