@@ -1,4 +1,4 @@
-"""Promises of `python -m ddobench.check`: findings for the author of a plug-in, in words."""
+"""`python -m ddobench.check` lists the promises that a plug-in breaks, one line each."""
 
 import subprocess
 import sys
@@ -93,7 +93,7 @@ def check(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, list
     return code, capsys.readouterr().out.splitlines()
 
 
-def test_a_method_of_ones_own_is_examined_on_every_task(
+def test_a_method_is_checked_on_every_task(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, lines = check(capsys, "method=mine", "--config-dir", folder)
@@ -103,27 +103,25 @@ def test_a_method_of_ones_own_is_examined_on_every_task(
     assert lines[-1] == f"all {8 * (len(lines) - 1)} promises are kept"
 
 
-def test_a_part_of_ones_own_is_examined_in_a_line_up(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_part_is_checked_in_a_method(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("method=ga", "latent=halved", "task=chain", "search.rate=0.02")
     code, lines = check(capsys, *words, "--config-dir", folder)
     title = "ga on chain d=7 n=60 latent=halved search.rate=0.02"
     assert (code, lines) == (0, [f"{title}: 8 kept", "all 8 promises are kept"])
 
 
-def test_a_part_that_breaks_is_told_with_its_own_line(
+def test_an_exception_in_a_part_is_reported_with_its_line(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "plugin_latent.py").write_text(LATENT.replace("mean / 2", "middle"))
     code, lines = check(capsys, "method=ga", "latent=halved", "task=chain", "--config-dir", folder)
     assert code == 1
-    assert lines[0] == "ga on chain d=7 n=60 latent=halved: 1 broken, 7 not looked at"
+    assert lines[0] == "ga on chain d=7 n=60 latent=halved: 1 broken, 7 not checked"
     assert "'Codes' object has no attribute 'middle' (at " in lines[1]
-    assert "plugin_latent.py:11); do: " in lines[1]
+    assert "plugin_latent.py:11); fix: " in lines[1]
 
 
-def test_a_task_of_ones_own_is_examined_by_itself_and_with_methods(
+def test_a_task_is_checked_by_itself_and_with_methods(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, lines = check(capsys, "task=mine", "--config-dir", folder)
@@ -143,40 +141,40 @@ def test_a_broken_promise_is_one_line_and_the_exit_code_is_1(
     assert lines[0] == "task mine d=2 n=60 optimum=-9: 18 kept, 1 broken"
     assert lines[1].startswith("  kept: x is (S, N, d)")
     (line,) = [line for line in lines if line.startswith("  broken: no visible value exceeds")]
-    assert "seen: seed 0 has a visible value of -" in line
-    assert "do: set optimum to the largest value that any valid design has, or to None" in line
+    assert "found: seed 0 has a visible value of -" in line
+    assert "fix: set optimum to the largest value that any valid design has, or to None" in line
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ([], "say what to check, method=NAME or task=NAME; --help shows how"),
-        (["d=7"], "say what to check"),
+        ([], "give what to check, method=NAME or task=NAME; --help shows examples"),
+        (["d=7"], "give what to check"),
         (["method=none"], "there is no method 'none'"),
         (["method=ga", "seed=3"], "a check chooses its own seeds"),
         (["method=ga", "-m"], "a check takes --config-dir, --all and key=value, got '-m'"),
         (["task=quadratic", "d=2"], "d must be a whole number of at least 4"),
-        (["method=ga", "search.speed=1"], "there is no key 'search.speed'"),
+        (["method=ga", "task=chain", "search.speed=1"], "there is no key 'search.speed'"),
     ],
 )
-def test_a_request_that_cannot_be_understood_is_one_sentence(
+def test_an_invalid_request_is_one_sentence(
     capsys: pytest.CaptureFixture[str], words: list[str], sentence: str
 ) -> None:
     with pytest.raises(SystemExit, match="2"):
         main(words)
-    told = capsys.readouterr()
-    assert told.err.startswith(f"ddobench: {sentence}")
-    assert told.err.count("\n") == 1
-    assert told.out == ""
+    printed = capsys.readouterr()
+    assert printed.err.startswith(f"ddobench: {sentence}")
+    assert printed.err.count("\n") == 1
+    assert printed.out == ""
 
 
-def test_help_says_what_is_examined(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_shows_the_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     assert "python -m ddobench.check method=NAME" in capsys.readouterr().out
 
 
 @pytest.mark.slow
-def test_the_command_runs_in_a_process_of_its_own_and_leaves_nothing(folder: Path) -> None:
+def test_the_package_runs_as_a_program_and_writes_nothing(folder: Path) -> None:
     (folder / "plugin_one_seed.py").write_text(ONE_SEED.replace("y.argmax()", "y.nonsense()"))
     place = folder / "here"
     place.mkdir()
@@ -188,6 +186,6 @@ def test_the_command_runs_in_a_process_of_its_own_and_leaves_nothing(folder: Pat
     assert done.returncode == 1
     assert "AttributeError: 'Tensor' object has no attribute 'nonsense'" in done.stdout
     assert "plugin_one_seed.py:10)" in done.stdout
-    assert "7 not looked at" in done.stdout
+    assert "7 not checked" in done.stdout
     assert list(place.iterdir()) == []
     assert done.stderr == ""
