@@ -1,5 +1,6 @@
-"""Promises of the comparison of two sets of stored runs."""
+"""Two sets of stored runs are matched, compared to the bit, and summarised."""
 
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -9,10 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ddobench.compare.__main__ import Comparison, compare, main
-from ddobench.compare.settings import changed_settings
+from ddobench.compare.__main__ import format_change, list_differences, main, summarise
+from ddobench.compare.comparison import Comparison, changed_settings, compare
 from ddobench.compare.sides import read_sides
-from ddobench.compare.spelling import format_change
 from ddobench.errors import UsageError
 from ddobench.store.records import Record
 from tests.support.processes import PATIENCE
@@ -25,7 +25,7 @@ CURVES = ("value_model", "value_oracle", "survivors", "invalid", "predicted")
 
 
 def record_of(seed: int = 0, shift: float = 0.0, **changes: Any) -> Record:
-    """Return a run whose values are a little higher by a shift."""
+    """Return a run whose values are shifted."""
     rng = np.random.default_rng(seed)
     config = changes.pop("config", CONFIG)
     curves = {"iteration": np.arange(3.0)} | {name: rng.normal(size=3) for name in CURVES}
@@ -55,12 +55,12 @@ def old(tmp_path: Path) -> Path:
 def test_equal_stores_are_identical_to_the_bit(old: Path, tmp_path: Path) -> None:
     new = store_records(tmp_path / "new", (record_of(seed) for seed in range(6)))
     found = compare_folders(old, new)
-    assert found.said[-1] == (
+    assert summarise(found)[-1] == (
         "All 6 runs that both have are identical to the bit in scores and curves."
     )
     assert (found.compared, found.changed) == (6, 0)
     assert found.table["difference"].tolist() == [0.0]
-    assert not any(found.sections.values())
+    assert not any(list_differences(found).values())
 
 
 @pytest.mark.parametrize("score", ["final_model", "regret_final"])
@@ -88,7 +88,7 @@ def test_curve_values_that_swapped_iterations_are_a_change(old: Path, tmp_path: 
     assert compare_folders(old, store_records(tmp_path / "new", records)).changed == 1
 
 
-def test_the_difference_is_that_of_b_from_a_paired_by_seed(old: Path, tmp_path: Path) -> None:
+def test_the_difference_is_b_minus_a_paired_by_seed(old: Path, tmp_path: Path) -> None:
     shifted = (record_of(seed, shift=0.5 + 0.01 * seed, digest="xyz") for seed in range(6))
     line = compare_folders(old, store_records(tmp_path / "new", shifted)).table.iloc[0]
     assert line["difference"] == pytest.approx(0.525)
@@ -98,7 +98,7 @@ def test_the_difference_is_that_of_b_from_a_paired_by_seed(old: Path, tmp_path: 
     assert line["largest_change"] == pytest.approx(0.55)
 
 
-def test_runs_match_by_what_they_are_and_the_settings_that_differ_are_named(
+def test_runs_match_without_their_digest_and_changed_settings_are_listed(
     old: Path, tmp_path: Path
 ) -> None:
     new = store_records(
@@ -106,26 +106,27 @@ def test_runs_match_by_what_they_are_and_the_settings_that_differ_are_named(
     )
     found = compare_folders(old, new)
     assert (found.compared, found.changed) == (6, 0)
-    assert found.sections["Settings that differ"] == [
-        "method.depth: not there \u2192 2 (toy mine; d = 3)",
+    assert list_differences(found)["Settings that differ"] == [
+        "method.depth: missing \u2192 2 (toy mine; d = 3)",
         "method.width: 256 \u2192 512 (toy mine; d = 3)",
     ]
 
 
-def test_another_digest_of_the_same_settings_is_another_version(old: Path, tmp_path: Path) -> None:
+def test_another_digest_of_equal_settings_is_another_version(old: Path, tmp_path: Path) -> None:
     new = store_records(tmp_path / "new", (record_of(seed, digest="xyz") for seed in range(6)))
-    (line,) = compare_folders(old, new).sections["Settings that differ"]
-    assert line.startswith("the version of a class in it: abc \u2192 xyz")
+    (line,) = list_differences(compare_folders(old, new))["Settings that differ"]
+    assert line.startswith("the version of a class: abc \u2192 xyz")
 
 
-def test_versions_that_differ_are_named(old: Path, tmp_path: Path) -> None:
+def test_changed_versions_are_listed(old: Path, tmp_path: Path) -> None:
     record = record_of()
     record.provenance["packages"] = {"torch": "3.0"}
     found = compare_folders(old, store_records(tmp_path / "new", [record]))
-    assert found.sections["Versions and machines that differ"] == ["packages.torch: 2.0 \u2192 3.0"]
+    (line,) = list_differences(found)["Versions and machines that differ"]
+    assert line == "packages.torch: 2.0 \u2192 3.0"
 
 
-def test_many_values_of_a_setting_are_cut_short() -> None:
+def test_many_values_of_a_setting_are_shortened() -> None:
     before = [{"a": {"b": value}} for value in range(5)]
     assert changed_settings(before, [{"a": {"b": 9}}]) == [("a.b", "0 or 1 or 2 or 2 others", "9")]
 
@@ -146,13 +147,13 @@ def test_seeds_of_one_side_only_are_counted(old: Path, tmp_path: Path) -> None:
     )
     line = found.table.iloc[0]
     assert (line["pairs"], line["only_a"], line["only_b"]) == (2, 4, 2)
-    assert found.said[-2:] == [
+    assert summarise(found)[-2:] == [
         "Only A has 4 more, in 1 line.",
         "Only B has 2 more, in 1 line.",
     ]
 
 
-def test_columns_that_an_older_store_lacks_are_no_change(old: Path, tmp_path: Path) -> None:
+def test_columns_that_one_store_lacks_are_not_a_change(old: Path, tmp_path: Path) -> None:
     new = []
     for seed in range(6):
         record = record_of(seed, predicted_final=1.0, label="Mine", color="#000000")
@@ -165,7 +166,7 @@ def test_columns_that_an_older_store_lacks_are_no_change(old: Path, tmp_path: Pa
     assert compare_folders(old, store_records(tmp_path / "new", new)).changed == 0
 
 
-def test_configurations_that_look_alike_are_kept_apart(old: Path, tmp_path: Path) -> None:
+def test_runs_of_equal_names_are_distinguished_by_digest(old: Path, tmp_path: Path) -> None:
     alike = [record_of(seed, shift=1.0, digest="xyz") for seed in range(6)]
     new = store_records(tmp_path / "new", [*(record_of(seed) for seed in range(6)), *alike])
     found = compare_folders(old, new)
@@ -174,10 +175,10 @@ def test_configurations_that_look_alike_are_kept_apart(old: Path, tmp_path: Path
     assert found.changed == 0
 
 
-def test_without_a_common_run_it_says_what_there_is(old: Path, tmp_path: Path) -> None:
+def test_without_a_common_run_the_runs_of_both_sides_are_listed(old: Path, tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
-    assert compare_folders(old, empty).said[2:] == [
+    assert summarise(compare_folders(old, empty))[2:] == [
         "No run is on both sides, so nothing can be compared.",
         "A has toy, mine, n = 10, d = 3, seeds 0\u20135",
         "B has no runs.",
@@ -185,17 +186,17 @@ def test_without_a_common_run_it_says_what_there_is(old: Path, tmp_path: Path) -
     assert compare_folders(empty, empty).table.empty
 
 
-def test_a_filter_needs_its_value_on_one_side_only(old: Path, tmp_path: Path) -> None:
+def test_the_value_of_a_filter_must_occur_on_at_least_one_side(old: Path, tmp_path: Path) -> None:
     other = [record_of(seed, method="other", digest="xyz") for seed in range(2)]
     new = store_records(tmp_path / "new", [*(record_of(seed) for seed in range(6)), *other])
     assert compare_folders(old, new, method=["other"]).table["only_b"].tolist() == [2]
     assert compare_folders(old, new, seed="0-1").compared == 2
     with pytest.raises(UsageError, match="method must be one of mine, other"):
-        compare_folders(old, new, method=["nobody"])
+        compare_folders(old, new, method=["absent"])
 
 
 def git(folder: Path, *words: str) -> str:
-    """Run git in a folder, as nobody in particular."""
+    """Run git in a folder, with any author."""
     who = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
     command = ["git", "-C", str(folder), *who, *words]
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=PATIENCE)
@@ -226,7 +227,7 @@ def test_revisions_are_resolved_by_git(tmp_path: Path, monkeypatch: pytest.Monke
     assert [len(side.runs) for side in read_sides(["v1", "rev:v1"], runs)] == [0, 3]
 
 
-def test_stored_revisions_are_known_without_git(
+def test_stored_revisions_are_resolved_without_git(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs = store_records(
@@ -241,9 +242,9 @@ def test_stored_revisions_are_known_without_git(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["dir:nowhere", "old"], "nowhere is no folder of stored runs"),
-        (["old", "./nowhere"], "nowhere is no folder of stored runs"),
-        (["old", "typo"], "'typo' is neither a folder nor a revision that git or old knows; "
+        (["dir:nowhere", "old"], "nowhere is not a folder; give a folder of stored runs"),
+        (["old", "./nowhere"], "nowhere is not a folder; give a folder of stored runs"),
+        (["old", "typo"], "'typo' is neither a folder nor a revision known to git or old; "
                           "the revisions stored there: aaaaaaaaaaaa"),
         (["old", "old", "colour=red"], "a filter must be task=, method="),
         (["old", "old", "d=large"], "d must be whole numbers joined by commas, got 'large'"),
@@ -251,7 +252,7 @@ def test_stored_revisions_are_known_without_git(
         (["old"], "the following arguments are required: B; --help shows"),
     ],
 )  # fmt: skip
-def test_a_request_that_cannot_be_understood_is_one_sentence_and_exit_code_2(
+def test_an_invalid_request_is_one_sentence_and_exit_code_2(
     old: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -261,14 +262,13 @@ def test_a_request_that_cannot_be_understood_is_one_sentence_and_exit_code_2(
     monkeypatch.chdir(old.parent)
     with pytest.raises(SystemExit, match=r"^2$"):
         main([*words, "--results-dir", "old"])
-    said = capsys.readouterr().err
-    assert said.startswith("ddobench: ")
-    assert message in said
-    assert said.count("\n") == 1
+    printed = capsys.readouterr().err
+    assert printed.startswith("ddobench: ")
+    assert message in printed
+    assert printed.count("\n") == 1
 
 
-@pytest.mark.slow
-def test_the_exit_code_tells_a_change_only_if_asked(
+def test_the_exit_code_is_1_for_a_change_only_if_requested(
     old: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     new = store_records(tmp_path / "new", (record_of(seed, shift=0.5) for seed in range(6)))
@@ -281,8 +281,9 @@ def test_the_exit_code_tells_a_change_only_if_asked(
     assert "6 of the 6 runs that both have changed" in capsys.readouterr().out
 
 
-@pytest.mark.slow
-def test_the_command_line_prints_aligned_text_and_writes_files(old: Path, tmp_path: Path) -> None:
+def test_the_command_prints_aligned_text_and_writes_files(
+    old: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     store_records(
         tmp_path / "new",
         [
@@ -291,15 +292,9 @@ def test_the_command_line_prints_aligned_text_and_writes_files(old: Path, tmp_pa
         ],
     )
     store_records(old, (record_of(seed, method="a|b", digest="xyz") for seed in range(2)))
-    command = [sys.executable, "-m", "ddobench.compare", "old", "new", "--output"]
-    texts = {
-        ending: subprocess.run(
-            [*command, f"out{ending}", *words], cwd=tmp_path, check=True, capture_output=True,
-            text=True, encoding="utf-8", timeout=PATIENCE,
-        ).stdout.splitlines()
-        for ending, words in ((".csv", []), (".md", ["--all"]))
-    }  # fmt: skip
-    head, line = texts[".csv"][5:7]
+    for words in (["--output", "out.csv"], ["--output", "out.md", "--all"]):
+        main([str(old), str(tmp_path / "new"), *words[:1], str(tmp_path / words[1]), *words[2:]])
+    head, line = capsys.readouterr().out.splitlines()[5:7]
     assert head.split()[:6] == ["task", "method", "n", "d", "pairs", "identical"]
     assert line.split()[:6] == ["toy", "mine", "10", "3", "6", "0"]
     assert head.index("identical") + len("identical") == line.index(" 0 ") + 2
@@ -318,6 +313,16 @@ def test_a_terminal_gets_a_table(
     for width in ("160", "100"):
         monkeypatch.setenv("COLUMNS", width)
         main([str(old), str(new)])
-        said = capsys.readouterr().out
-        assert "95 % interval" in said
-        assert "\u2026" not in said
+        printed = capsys.readouterr().out
+        assert "95 % interval" in printed
+        assert "\u2026" not in printed
+
+
+@pytest.mark.filterwarnings("ignore:'ddobench.compare.__main__' found in sys.modules")
+def test_the_package_runs_as_a_program(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["compare", "--help"])
+    with pytest.raises(SystemExit, match=r"^0$"):
+        runpy.run_module("ddobench.compare", run_name="__main__")
+    assert capsys.readouterr().out.startswith("usage: python -m ddobench.compare")

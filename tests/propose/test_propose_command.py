@@ -1,6 +1,6 @@
 """`python -m ddobench.propose` writes designs and a page, or prints one sentence."""
 
-import subprocess
+import runpy
 import sys
 from pathlib import Path
 
@@ -10,7 +10,6 @@ import pytest
 
 from ddobench.propose.__main__ import main
 from tests.propose.test_propose import ADDED, propose, table
-from tests.support.processes import PATIENCE
 
 QUICK = ["--target", "y", "--method", "linear", "budget=tiny", "--k", "4"]
 
@@ -131,8 +130,9 @@ def test_an_invalid_request_is_one_sentence_and_exit_code_2(
     assert {path.name for path in Path().iterdir()} == {"rows.csv"}
 
 
-@pytest.mark.slow
-def test_the_package_runs_as_a_program() -> None:
-    command = [sys.executable, "-m", "ddobench.propose", "rows.csv", *QUICK, "--no-check"]
-    subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)
+@pytest.mark.filterwarnings("ignore:'ddobench.propose.__main__' found in sys.modules")
+def test_the_package_runs_as_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["propose", "rows.csv", *QUICK, "--no-check"])
+    with pytest.raises(SystemExit, match=r"^0$"):
+        runpy.run_module("ddobench.propose", run_name="__main__")
     assert len(pd.read_csv("proposals.csv")) == 4

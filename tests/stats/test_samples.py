@@ -1,4 +1,4 @@
-"""Promises of the statistics, checked by hand and against scipy."""
+"""Statistics of samples, checked by hand and against scipy."""
 
 import numpy as np
 import pytest
@@ -10,16 +10,23 @@ from ddobench.stats.samples import (
     bootstrap_intervals,
     holm,
     interquartile_mean,
+    iqm_interval,
     mean_band,
     mean_interval,
     mean_intervals,
     paired_difference,
+    share_at_least,
+    share_band,
     signed_rank_p,
     smallest_p,
     t_interval,
 )
 
 SKEWED = np.random.default_rng(3).exponential(size=50)
+STRATA = [
+    center + np.random.default_rng(seed).normal(size=20) for seed, center in ((5, 0.0), (6, 10.0))
+]
+THRESHOLDS = np.array([-20.0, 0.0, 5.0, 50.0])
 
 
 def test_the_bootstrap_interval_is_scipys_bca_interval() -> None:
@@ -31,7 +38,7 @@ def test_the_bootstrap_interval_is_scipys_bca_interval() -> None:
     assert found.kind == "bca"
 
 
-def test_many_samples_have_the_intervals_that_each_has_alone() -> None:
+def test_samples_computed_together_have_the_intervals_of_each_alone() -> None:
     samples = [SKEWED, SKEWED[:7], -SKEWED, SKEWED[:1], SKEWED[7:14], np.full(2, 2.0)]
     together = mean_intervals(samples)
     for sample, found in zip(samples, together, strict=True):
@@ -40,18 +47,18 @@ def test_many_samples_have_the_intervals_that_each_has_alone() -> None:
         assert (found.low, found.high) == pytest.approx((alone.low, alone.high), nan_ok=True)
 
 
-def test_the_bootstrap_interval_is_the_same_every_time() -> None:
+def test_the_bootstrap_interval_is_reproducible() -> None:
     assert mean_interval(SKEWED) == mean_interval(SKEWED)
     assert bootstrap_intervals([SKEWED]) != bootstrap_intervals([SKEWED], seed=1)
 
 
-def test_the_bootstrap_leaves_the_global_generator_alone() -> None:
-    before = str(np.random.get_state())  # noqa: NPY002 - the one to be left alone
+def test_the_bootstrap_does_not_use_the_global_generator() -> None:
+    before = str(np.random.get_state())  # noqa: NPY002
     mean_interval(SKEWED)
     assert str(np.random.get_state()) == before  # noqa: NPY002
 
 
-def test_the_intervals_cover_the_true_mean_about_as_often_as_they_say() -> None:
+def test_the_intervals_cover_the_true_mean_at_about_their_confidence() -> None:
     rng = np.random.default_rng(0)
     samples = rng.normal(size=(400, 30))
     for interval in (t_interval, lambda sample: bootstrap_intervals([sample], resamples=499)[0]):
@@ -84,7 +91,7 @@ def test_one_seed_that_differs_still_gives_a_finite_interval() -> None:
     assert 0.0 <= found.low < found.high < 2.0
 
 
-def test_an_undefined_bca_correction_falls_back_to_percentiles_and_says_so() -> None:
+def test_an_undefined_bca_correction_falls_back_to_percentiles() -> None:
     # Three resamples that all lie above the mean leave the correction undefined.
     (found,) = bootstrap_intervals([[0.0] * 199 + [1.0]], resamples=3, seed=4)
     assert found.kind == "percentile"
@@ -105,7 +112,7 @@ def test_the_interquartile_mean_cuts_a_quarter_off_each_end() -> None:
 
 
 @pytest.mark.parametrize("function", [mean_interval, t_interval, interquartile_mean])
-def test_missing_values_are_refused_instead_of_averaged_over(function: type) -> None:
+def test_samples_with_missing_values_are_refused(function: type) -> None:
     with pytest.raises(ValueError, match="must be finite, got 1 of 3"):
         function([1.0, np.nan, 2.0])
     with pytest.raises(ValueError, match="non-empty row"):
@@ -123,7 +130,7 @@ def test_a_band_has_the_interval_of_every_column(rows: int) -> None:
         assert bounds == pytest.approx((found.low, found.high))
 
 
-def test_a_band_breaks_where_a_seed_is_missing_and_one_seed_has_none() -> None:
+def test_a_band_is_nan_where_a_seed_is_missing_or_alone() -> None:
     low, high = mean_band([[1.0, 2.0], [3.0, np.nan]])
     assert np.isfinite([low[0], high[0]]).all()
     assert np.isnan([low[1], high[1]]).all()
@@ -132,7 +139,7 @@ def test_a_band_breaks_where_a_seed_is_missing_and_one_seed_has_none() -> None:
         mean_band([1.0, 2.0])
 
 
-def test_few_values_have_students_interval_and_more_the_bootstraps_wherever_they_are() -> None:
+def test_few_values_get_students_interval_and_more_the_bootstraps() -> None:
     few, many = SKEWED[: FEW - 1], SKEWED[:FEW]
     assert mean_interval(few) == t_interval(few)
     assert [mean_interval(many)] == bootstrap_intervals([many])
@@ -158,20 +165,20 @@ def test_a_paired_difference_by_hand() -> None:
     assert found.interval == mean_interval([1.0, 2.0, 3.0, 4.0, -5.0])
 
 
-def test_pairs_take_the_luck_of_a_seed_out() -> None:
-    luck = 10 * SKEWED
-    found = paired_difference(luck + 1, luck)
+def test_pairing_removes_the_variation_between_seeds() -> None:
+    common = 10 * SKEWED
+    found = paired_difference(common + 1, common)
     assert (found.mean, found.improvement) == pytest.approx((1.0, 1.0))
     assert found.interval.high - found.interval.low < 1e-9
 
 
-def test_equal_pairs_count_half_and_show_nothing() -> None:
+def test_equal_pairs_count_half() -> None:
     same = paired_difference([1.0, 2.0], [1.0, 2.0])
     assert (same.mean, same.p, same.improvement) == (0.0, 1.0, 0.5)
     assert paired_difference([1.0, 3.0], [1.0, 2.0]).improvement == 0.75
 
 
-def test_a_single_pair_has_a_difference_but_neither_interval_nor_significance() -> None:
+def test_a_single_pair_has_neither_interval_nor_significance() -> None:
     found = paired_difference([3.0], [1.0])
     assert (found.mean, found.p, found.interval.kind) == (2.0, 1.0, "none")
 
@@ -194,3 +201,47 @@ def test_unpaired_samples_are_refused() -> None:
         paired_difference([1.0, 2.0], [1.0, 2.0, 3.0])
     with pytest.raises(ValueError, match="must be finite"):
         paired_difference([1.0, np.nan], [1.0, 2.0])
+
+
+def test_the_interval_of_the_interquartile_mean_contains_it_and_is_reproducible() -> None:
+    found = iqm_interval(STRATA)
+    assert found == iqm_interval(STRATA)
+    assert found.low < interquartile_mean(np.concatenate(STRATA)) < found.high
+    assert found.kind == "percentile"
+
+
+def test_resampling_within_strata_excludes_the_difference_between_them() -> None:
+    within, across = iqm_interval(STRATA), iqm_interval([np.concatenate(STRATA)])
+    assert within.high - within.low < 0.5 * (across.high - across.low)
+
+
+def test_strata_without_spread_or_of_single_values_have_their_own_kind() -> None:
+    equal = iqm_interval([np.ones(4), np.full(4, 3.0)])
+    assert (equal.low, equal.high, equal.kind) == (2.0, 2.0, "equal")
+    alone = iqm_interval([np.array([1.0]), np.array([2.0])])
+    assert alone.kind == "none"
+    assert np.isnan(alone.low)
+
+
+def test_more_confidence_means_a_wider_interval_of_the_interquartile_mean() -> None:
+    narrow, wide = (iqm_interval(STRATA, confidence=level) for level in (0.5, 0.99))
+    assert wide.low < narrow.low < narrow.high < wide.high
+
+
+def test_the_share_that_reaches_a_threshold_counts_equality_as_reached() -> None:
+    shares = share_at_least([np.array([0.0, 1.0]), np.array([2.0, 3.0])], np.array([0.0, 1.0, 4.0]))
+    assert shares.tolist() == [1.0, 0.75, 0.0]
+
+
+def test_the_band_contains_the_share_and_has_no_width_at_0_and_1() -> None:
+    low, high = share_band(STRATA, THRESHOLDS)
+    shares = share_at_least(STRATA, THRESHOLDS)
+    assert (low <= shares).all()
+    assert (shares <= high).all()
+    assert low[[0, 2, 3]].tolist() == high[[0, 2, 3]].tolist() == [1.0, 0.5, 0.0]
+    assert low[1] < high[1]
+
+
+def test_strata_with_missing_values_are_refused() -> None:
+    with pytest.raises(ValueError, match="must be finite"):
+        iqm_interval([np.array([1.0, np.nan])])
