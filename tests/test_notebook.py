@@ -1,6 +1,6 @@
-"""The notebook of the examples runs from top to bottom, and shows what is stored in it.
+"""The example notebook runs from top to bottom and gives the stored outputs.
 
-Its outputs are written again by: python -m tests.test_notebook
+Rewrite its outputs with: python -m tests.test_notebook
 """
 
 import re
@@ -20,17 +20,17 @@ NOTEBOOK = Path(__file__).parent.parent / "examples" / "first_steps.ipynb"
 
 
 @pytest.mark.slow
-def test_every_cell_runs_and_shows_what_is_stored() -> None:
+def test_every_cell_runs_and_gives_the_stored_outputs() -> None:
     notebook = read_notebook(NOTEBOOK)
     stored = [split_text(cell["outputs"]) for cell in code_cells(notebook)]
-    shown = [split_text(outputs) for outputs in run_cells(notebook)]
-    assert [text for text, _, _ in shown] == [text for text, _, _ in stored]
-    assert [pictures for *_, pictures in shown] == [pictures for *_, pictures in stored]
-    for (_, now, _), (_, then, _) in zip(shown, stored, strict=True):  # machines round differently
+    found = [split_text(outputs) for outputs in run_cells(notebook)]
+    assert [text for text, _, _ in found] == [text for text, _, _ in stored]
+    assert [pictures for *_, pictures in found] == [pictures for *_, pictures in stored]
+    for (_, now, _), (_, then, _) in zip(found, stored, strict=True):  # machines round differently
         assert now == pytest.approx(then, rel=0.1, abs=0.1)
 
 
-def test_the_notebook_is_plain_python_with_outputs_in_order() -> None:
+def test_the_notebook_has_no_magics_and_its_outputs_are_in_order() -> None:
     cells = code_cells(read_notebook(NOTEBOOK))
     assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
     source = "".join(line for cell in cells for line in cell["source"])

@@ -13,18 +13,18 @@ from ddobench.graphs import Graph
 class RopeProblem(Problem):
     centre: torch.Tensor | None = None  # (S, d)
 
-    def _evaluate(self, x):  # (S, K, d) -> (S, K); NaN where a design is invalid, here nowhere
+    def _evaluate(self, x):  # (S, K, d) -> (S, K); NaN for an invalid design, here none
         return pull(x, self.centre)
 
 
 def pull(x, centre):  # (S, K, d), (S, d) -> (S, K), larger is better
-    away = x - centre[:, None]
-    return -away[..., 0].square() - away.diff(dim=-1).square().sum(dim=-1)
+    u = x - centre[:, None]
+    return -u[..., 0].square() - u.diff(dim=-1).square().sum(dim=-1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rope(Task):
-    name: ClassVar[str] = "rope"  # in digests, and in the streams that the data come from
+    name: ClassVar[str] = "rope"  # part of the digest and of the random streams
 
     distance: float = 1.0
 

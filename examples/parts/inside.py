@@ -1,4 +1,4 @@
-"""A latent: codes of which every one decodes to a design near the range of the data."""
+"""A latent: every code decodes to a design near the range of the data."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -20,7 +20,7 @@ class Inside(Latent):
 
     def fit(self, data, rng, cache):  # data.x (S, N, d)
         low, high = data.x.amin(dim=1, keepdim=True), data.x.amax(dim=1, keepdim=True)
-        width = (high - low).where(high > low, 1.0)  # (S, 1, d), of a constant column 1
+        width = (high - low).where(high > low, 1.0)  # (S, 1, d), 1 for a constant column
         self.low = low - self.margin * width
         self.width = width * (1 + 2 * self.margin)
 

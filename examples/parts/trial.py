@@ -1,4 +1,4 @@
-"""A search: try random steps and keep those that the model values more."""
+"""A search: try random steps and keep those that the model predicts to be better."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -19,13 +19,13 @@ class Trial(Search):
         check_whole("search.steps", self.steps, 1)
 
     def run(self, start, model, rng, failures):  # start (S, K, e)
-        rng = rng.child("trial")  # the only source of chance: the same seed tries the same steps
+        rng = rng.child("trial")  # a stream for each seed, which tries the same steps again
         x, value = start, model.value(start)
         yield AscentStep(0, x, value)
         for iteration in range(1, self.steps + 1):
             tried = x + self.size * rng.normal(*x.shape[1:], dtype=x.dtype).to(x.device)
-            promised = model.value(tried)  # (S, K)
-            better = promised > value
+            predicted = model.value(tried)  # (S, K)
+            better = predicted > value
             x = torch.where(better[..., None], tried, x)
-            value = torch.where(better, promised, value)
+            value = torch.where(better, predicted, value)
             yield AscentStep(iteration, x, value)

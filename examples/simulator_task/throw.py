@@ -23,7 +23,7 @@ def simulate(angle, speed, height):
 
 
 def value(x):  # (S, K, 3) -> (S, K)
-    """Ask the simulator about each design; NaN where it has no answer."""
+    """Call the simulator for each design; NaN outside its box."""
     low, high = torch.tensor(LOW, dtype=x.dtype), torch.tensor(HIGH, dtype=x.dtype)
     valid = ((x >= low) & (x <= high)).all(dim=-1).flatten().tolist()
     rows = zip(valid, x.flatten(0, 1).tolist(), strict=True)
@@ -49,7 +49,7 @@ class Throw(Task):
         return Description(
             title="A ball thrown",
             formula="f(angle, speed, height) = metres - speed² / 50",
-            text=f"{self.n} uniform throws are visible; one outside their box is invalid.",
+            text=f"{self.n} uniform throws are visible; designs outside their box are invalid.",
         )
 
     def _draw(self, rng):
@@ -57,4 +57,4 @@ class Throw(Task):
         width = torch.tensor(HIGH, dtype=torch.float64) - low
         x = low + width * rng.child("designs").uniform(self.n, self.d, dtype=torch.float64)
         data = Dataset(x=x, y=value(x), space=Space(self.d))
-        return ThrowProblem(data=data, optimum=None, graphs=None)  # nobody knows them
+        return ThrowProblem(data=data, optimum=None, graphs=None)  # not known

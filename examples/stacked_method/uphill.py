@@ -20,13 +20,13 @@ class Uphill(Method):
         if self.rate <= 0:
             raise UsageError(f"method.rate must be positive, got {self.rate}")
 
-    def declines(self, data):  # a run that is declined is stored with this reason
-        return "a slope leads to no category" if data.space.categorical else None
+    def declines(self, data):  # a declined run is stored with this reason
+        return "a linear step does not lead to a category" if data.space.categorical else None
 
     def fit(self, data, rng):  # data.x (S, N, d), data.y (S, N)
         self.x_scale, self.y_scale = Standardiser.of(data.x), Standardiser.of(data.y)
         z, y = self.x_scale.apply(data.x), self.y_scale.apply(data.y)
-        # never reduce over S, and multiply by this function: a seed then has the same bits alone
+        # never reduce over S, and use this product: then a seed has the same bits in any stack
         self.slope = multiply(z.transpose(1, 2), y[..., None]) / data.n  # (S, d, 1)
 
     def propose(self, starts, rng):  # starts (S, K, d)
@@ -35,5 +35,5 @@ class Uphill(Method):
             yield Proposal(self.x_scale.undo(z))
             z = z + self.rate * self.slope.transpose(1, 2)
 
-    def predict(self, x):  # (S, K, d) -> (S, K), by which proposals are ranked
+    def predict(self, x):  # (S, K, d) -> (S, K), which ranks the proposals
         return self.y_scale.undo(multiply(self.x_scale.apply(x), self.slope)[..., 0])

@@ -1,7 +1,7 @@
-"""Notebooks without Jupyter: their code cells run in order, and what each of them shows.
+"""Run notebooks without Jupyter: the code cells in order, and the outputs of each.
 
-As in Jupyter, a cell shows what it prints, the value of a last line that is an expression, and the
-figures that it leaves open. There are no magics and no shell lines here: the notebooks have none.
+As in Jupyter, the outputs of a cell are what it prints, the value of its last line if that is an
+expression, and the figures that it leaves open. Magics and shell lines are not supported.
 """
 
 import ast
@@ -27,37 +27,36 @@ def read_notebook(path: Path) -> dict[str, Any]:
 
 
 def code_cells(notebook: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the cells that run."""
+    """Return the code cells."""
     return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
 
 
 def run_cells(notebook: dict[str, Any]) -> list[list[Output]]:
-    """Run every code cell in one namespace and return what each of them shows."""
+    """Run every code cell in one namespace and return the outputs of each."""
     mpl.use("agg")
     namespace: dict[str, Any] = {"__name__": "__main__"}
     return [_run("".join(cell["source"]), namespace) for cell in code_cells(notebook)]
 
 
 def write_outputs(path: Path) -> None:
-    """Run a notebook and store what its cells show."""
+    """Run a notebook and store its outputs."""
     notebook = read_notebook(path)
     cells = code_cells(notebook)
-    for number, (cell, shown) in enumerate(zip(cells, run_cells(notebook), strict=True), start=1):
+    for number, (cell, outputs) in enumerate(zip(cells, run_cells(notebook), strict=True), 1):
         cell["execution_count"] = number
         cell["outputs"] = [
             {**one, "execution_count": number} if one["output_type"] == "execute_result" else one
-            for one in shown
+            for one in outputs
         ]
     text = json.dumps(notebook, indent=1, ensure_ascii=False)
     path.write_text(f"{text}\n", encoding="utf-8")
 
 
 def split_text(outputs: list[Output]) -> tuple[str, list[float], int]:
-    """Return the texts of outputs without their numbers, these, and how many pictures there are."""
-    texts = ["".join(_text(one)) for one in outputs]
-    told = " ".join("\n".join(texts).split())
+    """Return the text of outputs without numbers, the numbers, and how many pictures there are."""
+    text = " ".join("\n".join("".join(_text(one)) for one in outputs).split())
     pictures = sum("image/png" in one.get("data", {}) for one in outputs)
-    return _NUMBER.sub("#", told), [float(x) for x in _NUMBER.findall(told)], pictures
+    return _NUMBER.sub("#", text), [float(x) for x in _NUMBER.findall(text)], pictures
 
 
 def _text(output: Output) -> list[str]:
@@ -75,13 +74,13 @@ def _run(source: str, namespace: dict[str, Any]) -> list[Output]:
         if last is not None:
             assert isinstance(last, ast.Expr)
             value = eval(compile(ast.Expression(last.value), "<cell>", "eval"), namespace)
-    shown: list[Output] = []
+    outputs: list[Output] = []
     if printed.getvalue():
-        shown.append({"output_type": "stream", "name": "stdout", "text": _lines(printed)})
+        outputs.append({"output_type": "stream", "name": "stdout", "text": _lines(printed)})
     if value is not None:
         data = {"text/plain": repr(value).splitlines(keepends=True)}
-        shown.append({"output_type": "execute_result", "data": data, "metadata": {}})
-    return shown + _take_figures()
+        outputs.append({"output_type": "execute_result", "data": data, "metadata": {}})
+    return outputs + _take_figures()
 
 
 def _lines(printed: io.StringIO) -> list[str]:
@@ -89,7 +88,7 @@ def _lines(printed: io.StringIO) -> list[str]:
 
 
 def _take_figures() -> list[Output]:
-    """Return the open figures as pictures, and close them."""
+    """Return the open figures as PNG outputs, and close them."""
     from matplotlib import pyplot as plt
 
     shown = []
