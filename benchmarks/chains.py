@@ -1,6 +1,6 @@
-"""The raw-space methods on chains at N=2000, 5 seeds, beside what they are known to do.
+"""The raw-space methods on chains at N=2000, 5 seeds, compared with their known behaviour.
 
-Values in standard deviations of the visible data: the top 128 of 1024 designs, ranked by the truth
+Values in standard deviations of the visible data: the top 128 of 1024 designs, ranked by the oracle
 (best along the ascent) and by the method itself (at its end).
 
 Run: python benchmarks/chains.py [--results FOLDER]
@@ -21,9 +21,9 @@ COLUMNS = ["best_oracle", "final_model", "invalid_final", "optimum", "seconds_fi
 
 
 def main() -> int:
-    """Run what is not stored, print the table, and tell whether the directions are right."""
+    """Run what is not stored, print the table, and return 1 if an expectation does not hold."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--results", type=Path, help="keep the runs here, and use those there are")
+    parser.add_argument("--results", type=Path, help="folder of runs, to use and to add to")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         runs = ddobench.run(
@@ -40,7 +40,7 @@ def main() -> int:
     print(means.reindex(order).round(2).to_string())
 
     invalid = means["invalid_final"][41]
-    promises = {
+    expectations = {
         "ga at d=41: 90 % invalid or more": invalid["ga"] >= 0.9,
         "rwr at d=41: 90 % invalid or more": invalid["rwr"] >= 0.9,
         "coms at d=41: less than 60 % invalid": invalid["coms"] < 0.6,
@@ -48,9 +48,9 @@ def main() -> int:
             means["best_oracle"][11]["ga"] > means["best_oracle"][11]["random"] + 1
         ),
     }
-    for promise, kept in promises.items():
-        print(f"{'yes' if kept else 'NO':<4}{promise}")
-    return 0 if all(promises.values()) else 1
+    for expectation, holds in expectations.items():
+        print(f"{'yes' if holds else 'NO':<4}{expectation}")
+    return 0 if all(expectations.values()) else 1
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Thousands of odd command lines: no traceback, no file elsewhere, no run that was not asked for.
+"""Thousands of random command lines: no traceback, no stray file, no run that was not requested.
 
-The lines are made as in the tests (`tests/support`), from another stream. Each is
-tried in an empty folder; the work inside a run is left out.
+The lines are made as in the tests (`tests/support`), from another random stream. Each runs in an
+empty folder; the work inside a run is skipped.
 
 Run: python benchmarks/fuzz.py [LINES]
 """
@@ -33,7 +33,7 @@ def try_out(words: list[str]) -> tuple[int, int, list[str]]:
 
 
 def main() -> int:
-    """Try the lines and print what came of them; return 1 if anything is wrong."""
+    """Run the lines and print the outcomes; return 1 if anything is wrong."""
     number = int(sys.argv[1]) if len(sys.argv) > 1 else LINES
     began = time.perf_counter()
     codes: collections.Counter[int] = collections.Counter()
@@ -49,8 +49,8 @@ def main() -> int:
             wrong += bool(complaints)
             print(*complaints, sep="\n", end="\n" * bool(complaints), flush=True)
     print(f"{number} command lines in {time.perf_counter() - began:.0f} s: "
-          f"{codes[2]} got one sentence, {ran} made {runs} runs")  # fmt: skip
-    print(f"with a traceback, a file elsewhere or another run than typed: {wrong}   limit 0")
+          f"{codes[2]} ended with one sentence, {ran} made {runs} runs")  # fmt: skip
+    print(f"with a traceback, a stray file or a wrong run: {wrong}   limit 0")
     return int(wrong > 0)
 
 

@@ -1,11 +1,11 @@
-"""Whether a sweep that is killed again and again ends with the store of an undisturbed one.
+"""A sweep that is killed repeatedly must end with the same store as an undisturbed one.
 
 Sweeps of 60 runs (three methods, two of which share their trained latents, 20 seeds) are killed
-with kill -9 at random times and started again. Whenever one is through, and after the last kill,
-its store is compared with an undisturbed one, record by record, and must hold no temporary file;
-then the next begins with an empty folder. Each sweep is a process of its own, forked once
-everything is imported. Time counts from its first write, as nothing can be lost before. Kills that
-found something new stored are counted: if few did, this has shown little.
+with kill -9 at random times and started again. Whenever one finishes, and after the last kill, its
+store is compared with an undisturbed one, record by record, and must have no temporary files; then
+the next one starts with an empty folder. Each sweep is a process, forked after all imports. Time is
+counted from its first write, as nothing can be lost before. Kills after something new was stored
+are counted: if there are few, the test shows little.
 
 Run: python benchmarks/kills.py [--kills 200] [--seed 0]
 """
@@ -41,14 +41,14 @@ SWEEP = [
     "surrogate.training.steps=20",
 ]  # fmt: skip
 RUNS = 60
-SHARE = 12  # kills that a sweep takes on average until it is through
-LEAST = 0.3  # of all kills, that must have come after something new was stored
-ERRORS = "errors.txt"  # what the last sweep had to say
+SHARE = 12  # kills per finished sweep, on average
+LEAST = 0.3  # share of kills that must come after something new was stored
+ERRORS = "errors.txt"  # the error output of the last sweep
 PARTS = ("values", "predictions", "designs")
 
 
 def start(folder: Path) -> tuple[int, float]:
-    """Start a sweep; return its process id and when it began to write, or was through."""
+    """Start a sweep; return its process id and the time of its first write, or of its end."""
     reader, writer = os.pipe()
     child = os.fork()
     if child:
@@ -58,11 +58,11 @@ def start(folder: Path) -> tuple[int, float]:
         return child, time.monotonic()
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     os.dup2(os.open(folder.with_name(ERRORS), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666), 2)
-    write, told = Store.write, list[int]()
+    write, signalled = Store.write, list[int]()
 
     def begin(store: Store, place: Place, record: Record) -> Path:
-        if not told:
-            told.append(os.write(writer, b"."))
+        if not signalled:
+            signalled.append(os.write(writer, b"."))
         return write(store, place, record)
 
     sys.argv = ["ddobench", *SWEEP, f"results_dir={folder}"]
@@ -76,20 +76,20 @@ def start(folder: Path) -> tuple[int, float]:
 
 
 def finish(folder: Path) -> float:
-    """Run a sweep to its end and return the seconds from its first write on."""
+    """Run a sweep to its end and return the seconds since its first write."""
     child, began = start(folder)
     check(os.waitpid(child, 0)[1], folder)
     return time.monotonic() - began
 
 
 def check(status: int, folder: Path) -> None:
-    """End with what a sweep had to say if it has failed by itself."""
+    """Exit with the error output of a sweep that failed by itself."""
     if status:
         sys.exit(f"a sweep that was not killed has failed: {folder.with_name(ERRORS).read_text()}")
 
 
 def kill_after(seconds: float, folder: Path) -> bool:
-    """Start a sweep and kill it after some time; tell whether it was under way still."""
+    """Start a sweep and kill it after some time; return whether it was still running."""
     child, began = start(folder)
     while time.monotonic() < began + seconds:
         ended, status = os.waitpid(child, os.WNOHANG)
@@ -102,9 +102,9 @@ def kill_after(seconds: float, folder: Path) -> bool:
 
 
 def differences(folder: Path, expected: dict[str, Record]) -> Iterator[str]:
-    """Name what a store has otherwise than an undisturbed one."""
+    """Yield the differences of a store from an undisturbed one."""
     found = read_all(folder)
-    yield from (f"{name} is missing or too much" for name in sorted(found.keys() ^ expected.keys()))
+    yield from (f"{name} is missing or extra" for name in sorted(found.keys() ^ expected.keys()))
     for name in sorted(found.keys() & expected.keys()):
         if not same(found[name], expected[name]):
             yield f"{name} differs"
@@ -117,7 +117,7 @@ def read_all(folder: Path) -> dict[str, Record]:
 
 
 def same(one: Record, other: Record) -> bool:
-    """Tell whether two records are equal to the bit, in all but times."""
+    """Return whether two records are equal to the bit, except for times."""
     arrays = [[r.curves[name] for name in sorted(one.curves)] for r in (one, other)]
     details = [[getattr(r, name) for name in PARTS] for r in (one, other)]
     scores = [[r.row.get(name, np.nan) for name in repeatable_names()] for r in (one, other)]
@@ -131,37 +131,37 @@ def same(one: Record, other: Record) -> bool:
 
 
 def count(folder: Path, ending: str) -> int:
-    """Count the files of some kind."""
+    """Count the files with an ending."""
     return sum(1 for _ in folder.rglob(f"*{ending}"))
 
 
-def torture(kills: int, seed: int, work: Path) -> int:
-    """Kill sweeps, compare what they leave, say what was found and return the exit code."""
+def kill_sweeps(kills: int, seed: int, work: Path) -> int:
+    """Kill sweeps, compare what they leave, print the result and return the exit code."""
     length = finish(work / "undisturbed")
     expected = read_all(work / "undisturbed")
     assert len(expected) == RUNS
     rng = random.Random(seed)
-    folder, done, through, caught, fruitful, stored = work / "killed", 0, 0, 0, 0, 0
+    folder, done, finished, torn, useful, stored = work / "killed", 0, 0, 0, 0, 0
     problems: list[str] = []
     while done < kills:
         if kill_after(rng.uniform(0, 2 * length / SHARE), folder):
             done += 1
-            caught += count(folder, ".tmp")
+            torn += count(folder, ".tmp")
             before, stored = stored, count(folder, ".parquet")
-            fruitful += stored > before
+            useful += stored > before
             continue
-        through += 1
+        finished += 1
         problems += differences(folder, expected)
         shutil.rmtree(folder)
         stored = 0
     finish(folder)
     problems += differences(folder, expected)
     print("\n".join(problems), end="\n" if problems else "")
-    print(f"{done} kills over {through + 1} sweeps of {RUNS} runs, each writing for {length:.1f} s")
-    print(f"kills after something new was stored: {fruitful}   limit {LEAST * done:.0f}")
-    print(f"files that a kill has left half written: {caught}")
+    print(f"{done} kills over {finished + 1} sweeps of {RUNS} runs, each writes for {length:.1f} s")
+    print(f"kills after something new was stored: {useful}   limit {LEAST * done:.0f}")
+    print(f"temporary files left by kills: {torn}")
     print(f"differences from an undisturbed store after the last rerun of each: {len(problems)}")
-    return 1 if problems or fruitful < LEAST * done else 0
+    return 1 if problems or useful < LEAST * done else 0
 
 
 if __name__ == "__main__":
@@ -170,4 +170,4 @@ if __name__ == "__main__":
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
-        sys.exit(torture(options.kills, options.seed, Path(place)))
+        sys.exit(kill_sweeps(options.kills, options.seed, Path(place)))

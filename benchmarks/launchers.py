@@ -1,8 +1,8 @@
-"""What two worker processes gain over one on a sweep of 20 seeds, each with one thread.
+"""The speed-up of two worker processes over one, on a sweep of 20 seeds, each with one thread.
 
-Both sweeps are whole commands, with all imports and start-up, and nobody says how many seeds a job
-has. On a busy machine the clock says little. The CPU time of each process then stands for the clock
-of an idle machine: that of the command, which comes first, and that of the busiest worker.
+Both sweeps are whole commands, with imports and start-up, and the default number of seeds per job.
+On a busy machine wall time is not reliable; then --cpu estimates that of an idle machine by the CPU
+time of the command plus that of the busiest worker.
 
 Run: python benchmarks/launchers.py [--cpu] [--method linear] [--budget small]
 """
@@ -20,7 +20,7 @@ from ddobench.runner.provenance import describe_machine
 LIMIT = 1.7
 WORKERS, SEEDS = 2, 20
 SWEEP = ["task=chain", "d=41", "n=10000", "-m", f"seed=0-{SEEDS - 1}"]
-LOOK_SECONDS = 0.1  # processes are looked at so often; what one does after the last look is lost
+POLL_SECONDS = 0.1  # the CPU time of a process after its last poll is not counted
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -33,16 +33,16 @@ def measure(words: list[str]) -> tuple[float, list[float]]:
                                  env=os.environ | {"OMP_NUM_THREADS": "1"})  # fmt: skip
         spent: dict[int, float] = {}
         while sweep.poll() is None:
-            spent |= look(sweep.pid)
-            time.sleep(LOOK_SECONDS)
+            spent |= read_cpu_times(sweep.pid)
+            time.sleep(POLL_SECONDS)
         seconds = time.perf_counter() - began
     if sweep.returncode:
         raise SystemExit(f"{' '.join(command)} ended with {sweep.returncode}")
     return seconds, [spent.pop(sweep.pid), *sorted(spent.values(), reverse=True)]
 
 
-def look(root: int) -> dict[int, float]:
-    """Return the CPU seconds so far of a process and all that it has started, by their numbers."""
+def read_cpu_times(root: int) -> dict[int, float]:
+    """Return the CPU seconds so far of a process and its descendants, by process id."""
     spent, parents = {}, {}
     for file in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -59,7 +59,7 @@ def look(root: int) -> dict[int, float]:
 
 
 def main() -> int:
-    """Run both sweeps and print what was gained beside the limit."""
+    """Run both sweeps and print the speed-up and its limit."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cpu", action="store_true", help="judge by CPU time, on a busy machine")
     parser.add_argument("--method", default="additive")

@@ -1,9 +1,9 @@
-"""How much of the machine the parts of FGM use, beside a plain large matrix product.
+"""The efficiency of the parts of FGM, relative to a large matrix product.
 
 A step of the clique network over random graphs, one of its ascent, and a training step of the VAE.
-Every number is the least CPU time of interleaved rounds on one thread, so that a busy machine
-disturbs the ratios little. The limit counts only the operations that the mathematics needs: the
-members of each clique in the first layer, no padding, no masks.
+Every number is the least CPU time of interleaved rounds on one thread, so a busy machine hardly
+changes the ratios. The limit counts only necessary operations: the members of each clique in the
+first layer, without padding and masks.
 
 Run: python benchmarks/pipeline.py [--rounds 15]
 """
@@ -32,7 +32,7 @@ Step = Callable[[], object]
 
 
 def draw_graphs() -> list[Graph]:
-    """Draw a graph of its own for each seed."""
+    """Draw a graph for each seed."""
     drawn = Streams(range(SEEDS), "benchmark/graph").uniform(D, D)  # (S, d, d)
     return [
         Graph.from_edges(D, [(i, j) for i in range(D) for j in range(i) if one[i, j] < DENSITY])
@@ -85,7 +85,7 @@ def make_vae(width: int) -> tuple[Step, float]:
         descend(next(batches)[0])
         optimiser.step()
 
-    first = D * width  # nobody asks for the gradient of the data
+    first = D * width  # without the gradient of the data
     rest = width**2 + 2 * D * width + D * width + width**2 + D * width
     return step, 2 * BATCH * SEEDS * (2 * first + 3 * rest)
 
@@ -98,7 +98,7 @@ def cpu_seconds(work: Step) -> float:
 
 
 def main() -> int:
-    """Measure, print the table, and tell whether the least shares are reached."""
+    """Measure, print the table, and return 1 if a limit is not met."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=15)
     rounds = parser.parse_args().rounds

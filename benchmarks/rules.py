@@ -1,7 +1,7 @@
-"""What a rule that chooses settings on visible rows loses against the oracle's choice.
+"""What a rule that chooses settings by visible rows loses against the oracle's choice.
 
-A method with `select=RULE` chooses among the settings of conf/select/RULE.yaml. Here each of these
-was also run by itself, on the same seeds, so the oracle can choose afterwards. The runs are those
+A method with `select=RULE` chooses among the settings of conf/select/RULE.yaml. Each of these was
+also run by itself on the same seeds, so the oracle can choose afterwards. The runs are those
 of `experiment=rules`, about 15 CPU minutes.
 
 Run: python benchmarks/rules.py [RESULTS_DIR]
@@ -22,7 +22,7 @@ CELL = ["task", "d", "n", "budget", "method"]
 
 
 def main(folder: Path = PUBLISHED) -> None:
-    """Print what each rule, and other ways to choose, lose at each size."""
+    """Print the loss of each rule, and of other choices, for each task and size."""
     runs = ddobench.load(folder)
     runs = runs[(runs["status"] == "ok") & (runs["task_variant"] == "")]
     print("| task | method | rule | the rule | usual settings | best visible design | candidates |")
@@ -42,7 +42,7 @@ def main(folder: Path = PUBLISHED) -> None:
 
 
 def candidates(cell: pd.DataFrame, fixed: dict[str, str], grid: set[str]) -> pd.DataFrame:
-    """Return the values of runs that depart in nothing but the grid, by seed and variant."""
+    """Return the values of runs that differ only in settings of the grid, by seed and variant."""
 
     def fits(variant: str) -> bool:
         settings = split_variant(variant)

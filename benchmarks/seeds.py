@@ -1,4 +1,4 @@
-"""Ten seeds in one batch beside ten single-seed processes of a plain PyTorch loop, same steps.
+"""Ten seeds in one batch, compared with ten processes of a plain PyTorch loop with the same steps.
 
 Compares CPU seconds, all on one thread and each measured once: of the training alone at two widths
 (after a warm-up on either side), and of the whole command with its start-up, data, optimum, ascent
@@ -77,7 +77,7 @@ def measure_command(seeds: int, steps: int) -> float:
 
 
 def main() -> int:
-    """Measure, print the table, and tell whether the limits are kept."""
+    """Measure, print the table, and return 1 if a limit is not met."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--steps", type=int, default=500)
@@ -100,7 +100,7 @@ def main() -> int:
 
 
 def report(name: str, plain: float, ours: float, limit: float) -> bool:
-    """Print a line and tell whether its limit is kept."""
+    """Print a line and return whether its limit is met."""
     print(f"{name:<24}{plain:>12.2f}{ours:>12.2f}{plain / ours:>7.1f}x   limit {limit}")
     return plain / ours >= limit
 

@@ -1,4 +1,4 @@
-"""What a stack of seeds changes: nothing in a seed's result, and little in what a lone seed costs.
+"""Stacking seeds must not change a seed's result, nor make a single seed slow.
 
 Runs fgm at full budget on a chain of 11 variables in stacks of 1, 2, 5 and 10 seeds, with two sizes
 of minibatch, and compares every array, score and diagnostic of the seed they share to the bit. Then
@@ -57,7 +57,7 @@ def differences(one: Record, other: Record) -> list[str]:
 
 
 def compare_stacks(rows: int, batch: int) -> bool:
-    """Run every stack, print what differs, and tell whether nothing does."""
+    """Run every stack, print differences, and return whether there are none."""
     words = [f"surrogate.training.batch={batch}", f"latent.training.batch={batch}"]
     spec = specification(rows, *words)
     reference: Record | None = None
@@ -73,7 +73,7 @@ def compare_stacks(rows: int, batch: int) -> bool:
 
 
 def compare_costs(rows: int, repeats: int) -> bool:
-    """Print what a lone run costs beside its share of two, and tell whether the limit is kept."""
+    """Print the cost of a lone run and of one seed of two; return whether the limit is met."""
     spec = specification(rows, "budget=small")
     run(spec, (0,))  # warm-up
     lone = min(run(spec, (0,))[1] for _ in range(repeats))
@@ -84,7 +84,7 @@ def compare_costs(rows: int, repeats: int) -> bool:
 
 
 def main() -> int:
-    """Measure, print the table, and tell whether everything holds."""
+    """Measure, print the table, and return 1 if a limit is not met."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=2000)
     parser.add_argument("--repeats", type=int, default=3)

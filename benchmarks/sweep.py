@@ -1,8 +1,8 @@
-"""What the sweep machinery costs per seed beyond the work itself, beside plain Hydra.
+"""The overhead of a sweep per seed, compared with plain Hydra.
 
 Both sweeps run the same 50 seeds in this process, after all imports. The work is what happens
-between drawing the problem and having its records; everything else is machinery: composing,
-planning, launching, writing files.
+from drawing the problem to its records; everything else is overhead: composing, planning,
+launching, writing files.
 
 Run: python benchmarks/sweep.py
 """

@@ -1,4 +1,4 @@
-"""What drawing ten large instances of each form with their exact optima costs, beside the limits.
+"""The cost of drawing ten large instances with their exact optima, and its limits.
 
 Run: python benchmarks/tasks.py
 """

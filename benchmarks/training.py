@@ -1,7 +1,7 @@
-"""How much of the machine training uses: stacked steps beside a plain large matrix product.
+"""The efficiency of stacked training steps, relative to a large matrix product.
 
-Every number is the least CPU time of interleaved rounds on one thread, so that a busy machine
-disturbs the ratios little. Floating-point operations of matrix products are counted by PyTorch and
+Every number is the least CPU time of interleaved rounds on one thread, so a busy machine hardly
+changes the ratios. Floating-point operations of matrix products are counted by PyTorch and
 must equal the count by hand. With --jax, a Python that has JAX runs the same step by jit and vmap.
 
 Run: python benchmarks/training.py [--jax /path/to/python] [--rounds 15]
@@ -65,7 +65,7 @@ def count_by_hand(width: int, *, conservative: bool) -> int:
     """
     first, second, last = D * width, width * width, width  # multiply-adds of a row in each layer
     forward = weights = first + second + last
-    fit = 2 * (forward + weights + second)  # nobody asks for the gradient of the data
+    fit = 2 * (forward + weights + second)  # without the gradient of the data
     if not conservative:
         return fit * BATCH
     climb = 2 * 2 * (first + second)  # up without the value, and down
@@ -97,7 +97,7 @@ def measure_jax(python: str) -> dict[str, float]:
 
 
 def main() -> int:
-    """Measure, print the table, and tell whether the least shares are reached."""
+    """Measure, print the table, and return 1 if a limit is not met."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jax", help="a Python interpreter that can import JAX")
     parser.add_argument("--rounds", type=int, default=15)

@@ -1,7 +1,7 @@
-"""How far a new VAE or a new surrogate alone moves a score: variance components of VAE-GA.
+"""How much a score varies with a retrained VAE or surrogate: variance components of VAE-GA.
 
-Each instance (a seed) has several trainings of each part, in all combinations, and all else of a
-run is the same. A standard deviation is how far a score moves if this alone is drawn anew. The runs
+Each instance (a seed) has several trainings of each part, in all combinations; everything else in a
+run is the same. A standard deviation is that of a score if only this source is redrawn. The runs
 are those of `experiment=vae_spread`, about 6 CPU minutes.
 
 Run: python benchmarks/vae_spread.py [RESULTS_DIR]
@@ -22,7 +22,7 @@ SOURCES = ("instance", "VAE", "surrogate")
 
 
 def main(folder: Path = PUBLISHED) -> None:
-    """Print one line per source of chance and score."""
+    """Print one line per random source and score."""
     runs = ddobench.load(folder)
     runs = runs[(runs["latent"] == "vae_reseeded") & (runs["status"] == "ok")]
     settings = [split_variant(text) for text in runs["method_variant"]]
@@ -30,7 +30,7 @@ def main(folder: Path = PUBLISHED) -> None:
         vae=[int(one.get("latent.reseed", 0)) for one in settings],
         model=[int(one.get("surrogate.reseed", 0)) for one in settings],
     )
-    print("| score | drawn anew | sd | share of variance |\n|---|---|---:|---:|")
+    print("| score | redrawn | sd | share of variance |\n|---|---|---:|---:|")
     for score in ("final_model", "best_oracle"):
         for name, variance, share in spread(runs, score):
             print(f"| {score} | {name} | {np.sqrt(variance):.2f} | {share:.0%} |")

@@ -1,7 +1,7 @@
 """The training step of `training.py` in JAX, under jit and vmap; prints microseconds as JSON.
 
-No benchmark by itself, and JAX is no dependency of the project: `training.py --jax` runs this with
-an interpreter that has it. Minibatches are taken from the table by rows that were drawn before.
+Run by `training.py --jax` with an interpreter that has JAX, which is not a dependency of the
+project. Minibatches are taken by row indices that were drawn before.
 """
 
 import importlib

@@ -1,7 +1,6 @@
-"""One seed of GA as anyone would write it in plain PyTorch; prints the CPU seconds of its training.
+"""One seed of GA as a plain PyTorch loop; prints the CPU seconds of its training.
 
-No benchmark by itself: `seeds.py` runs it, once per seed. Task and oracle are the project's,
-everything else is bare.
+Run by `seeds.py`, once per seed. Only the task and the oracle are the project's.
 """
 
 import sys
