@@ -79,7 +79,7 @@ def storage(subject: Subject) -> str | None:
     with TemporaryDirectory() as folder:
         store = Store(folder)
         found = read_record(store.write(spec.place(store), record))
-    return None if found.row["seed"] == 0 else "another seed came back"
+    return None if found.row["seed"] == 0 else "the record that was read back has another seed"
 
 
 def repetition(subject: Subject) -> str | None:

@@ -24,7 +24,7 @@ _UNUSUAL_SEED = 271828182
 
 
 class Subject:
-    """A task and a method of one specification, built anew whenever a promise needs them."""
+    """A task and a method of one specification, built again for each use."""
 
     def __init__(self, spec: Specification) -> None:
         self.spec = spec

@@ -36,7 +36,7 @@ def read_sides(
     """Read two sides, each given as a folder of runs or a git revision."""
     folders: dict[Path, Survey] = {}
 
-    def look(folder: Path) -> Survey:
+    def read(folder: Path) -> Survey:
         if folder not in folders:
             folders[folder] = survey(folder)
         return folders[folder]
@@ -45,11 +45,11 @@ def read_sides(
     for word in words:
         folder = _as_folder(word)
         if folder is not None:
-            found = look(folder)
+            found = read(folder)
             sides.append(_side(str(folder), found, make_uniform(found.runs)))
         else:
             revision = word.removeprefix(_REVISION)
-            found = look(_existing(results_dir, f"{word} is not a folder, and"))
+            found = read(_existing(results_dir, f"{word} is not a folder, and"))
             runs = make_uniform(found.runs)
             chosen = _resolve(revision, sorted(set(runs["revision"]) - {""}), results_dir)
             own = runs[runs["revision"] == chosen]

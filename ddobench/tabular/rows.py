@@ -1,7 +1,7 @@
 """Tables of designs and values: read from files, and checked.
 
 A table is a frame, an array or a tensor of designs, and one value for each. Rows that cannot be
-used raise an error or are left out; whatever is left out or looks unusual is listed in `notes`.
+used raise an error or are left out; `notes` lists what was left out or is unusual.
 """
 
 import hashlib

@@ -14,7 +14,7 @@ def squares_of(values: NDArray[np.float64]) -> dict[tuple[int, ...], float]:
 
 
 def test_the_effects_of_a_factorial_made_by_hand() -> None:
-    # rows add 0 or 2, columns 0, 3 or 6, and the last cell 6 more than both say
+    # rows add 0 or 2, columns 0, 3 or 6, and the last cell has 6 more than their sum
     cells = np.array([[0.0, 3.0, 6.0], [2.0, 5.0, 14.0]])
     # means: rows 3, 7; columns 1, 4, 10; all 5. What is left: (1, 1, -2) and its negative
     assert squares_of(cells) == pytest.approx({(0,): 24.0, (1,): 84.0, (0, 1): 12.0})
