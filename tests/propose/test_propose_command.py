@@ -73,13 +73,13 @@ def test_rows_of_a_task_can_be_written_as_an_example(capsys: pytest.CaptureFixtu
     np.testing.assert_array_equal(pd.read_csv("try.csv").to_numpy(), expected.to_numpy())
 
 
-MINE = """\
+HALFWAY = """\
 from dataclasses import dataclass
 from ddobench.contracts import OneSeedMethod
 
 
 @dataclass(kw_only=True)
-class Mine(OneSeedMethod):
+class Halfway(OneSeedMethod):
     def fit_one(self, x, y, space, rng):
         self.best = x[y.argmax()]
 
@@ -93,9 +93,9 @@ def test_a_method_of_a_plug_in_can_propose(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(sys, "path", [*sys.path])
     folder = Path("my plug-in")
     (folder / "method").mkdir(parents=True)
-    (folder / "mine_alone.py").write_text(MINE)
-    (folder / "method" / "mine.yaml").write_text("_target_: mine_alone.Mine\n")
-    words = ["rows.csv", "--target", "y", "--method", "mine", "--k", "3", "--no-check"]
+    (folder / "halfway_module.py").write_text(HALFWAY)
+    (folder / "method" / "halfway.yaml").write_text("_target_: halfway_module.Halfway\n")
+    words = ["rows.csv", "--target", "y", "--method", "halfway", "--k", "3", "--no-check"]
     assert main([*words, "--config-dir", str(folder)]) == 0
     assert len(pd.read_csv("proposals.csv")) == 3
 
