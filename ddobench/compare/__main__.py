@@ -4,6 +4,7 @@ import argparse
 import logging
 import math
 import sys
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,7 @@ A and B are each a folder of stored runs, or a git revision (a hash or its begin
 tag) whose runs are in --results-dir. A name that is both is taken as the folder; write dir:NAME or
 rev:NAME to choose. Runs are matched by task, method, their variants, d, n, budget and seed.
 
-scores: {", ".join(comparable_names())}
+{textwrap.fill(f"scores: {', '.join(comparable_names())}", 99)}
 
 Exit code: 0; 1 if --fail-on-change found a change or nothing to compare; 2 if the request is not
 valid."""
@@ -99,9 +100,10 @@ def summarise(found: Comparison) -> list[str]:
     for side in ("A", "B"):
         alone = found.runs[found.runs["in"] == side]
         if len(alone):
+            runs = "1 run is" if len(alone) == 1 else f"{len(alone)} runs are"
             count = len(alone[[*BY_SIZE, *SERIES]].drop_duplicates())
-            lines_word = "line" if count == 1 else "lines"
-            sentences.append(f"Only {side} has {len(alone)} more, in {count} {lines_word}.")
+            where = "1 line" if count == 1 else f"{count} lines"
+            sentences.append(f"{runs} only in {side}, in {where} of the table.")
     return sentences
 
 

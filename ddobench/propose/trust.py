@@ -89,8 +89,8 @@ def warn_predicted(predicted: Values, y: Values) -> Iterator[str]:
         )
     if excess < 0:
         yield (
-            "All proposals are predicted to be worse than the best row, as models that smooth the "
-            "rows do; rely on the ranking of the designs, not on the predicted values."
+            "All proposals are predicted to be worse than the best row, which is common for models "
+            "that smooth the rows; rely on the ranking of the designs, not on the predicted values."
         )
 
 

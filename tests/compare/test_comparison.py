@@ -148,8 +148,8 @@ def test_seeds_of_one_side_only_are_counted(old: Path, tmp_path: Path) -> None:
     line = found.table.iloc[0]
     assert (line["pairs"], line["only_a"], line["only_b"]) == (2, 4, 2)
     assert summarise(found)[-2:] == [
-        "Only A has 4 more, in 1 line.",
-        "Only B has 2 more, in 1 line.",
+        "4 runs are only in A, in 1 line of the table.",
+        "2 runs are only in B, in 1 line of the table.",
     ]
 
 
