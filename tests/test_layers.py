@@ -45,8 +45,8 @@ def test_tasks_and_baselines_are_never_import_names_of_the_top_level(folder: str
     [
         ("instantiate(", "ddobench/runner/build.py"),
         (".evaluate(", "ddobench/runner/execute.py"),
-        ("pq.write_table(", "ddobench/store/record_file.py"),
-        ("= to_bytes(record", "ddobench/store/runs.py"),
+        ("pq.ParquetWriter(", "ddobench/store/parquet.py"),
+        ("= to_stored(record", "ddobench/store/runs.py"),
     ],
 )
 def test_what_one_module_does_no_other_does(word: str, owner: str) -> None:

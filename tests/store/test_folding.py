@@ -390,7 +390,13 @@ def test_a_request_that_makes_no_sense_is_answered_in_one_sentence(
     assert capsys.readouterr().err.startswith(f"ddobench: {said}")
 
 
-@pytest.mark.parametrize("damage", [truncate, lambda path: (path.unlink(), os.mkfifo(path))])
+def replace_by_pipe(path: Path) -> None:
+    """Put something there that waits for a writer once it is opened."""
+    path.unlink()
+    os.mkfifo(path)
+
+
+@pytest.mark.parametrize("damage", [truncate, replace_by_pipe])
 def test_a_folder_whose_only_file_is_damaged_is_named_and_skipped(
     store: Store,
     place: Place,
