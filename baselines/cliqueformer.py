@@ -45,14 +45,12 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from ddobench.baselines.clique_transformer import CliqueChain, Decoder, Encoder, Regressor, Shape
-from ddobench.baselines.relaxed import RelaxedMethod
 from ddobench.contracts import Dataset, Privilege, Proposal, Space
 from ddobench.errors import UsageError, check_whole
-from ddobench.models.devices import pick_device
-from ddobench.models.standardise import Standardiser
-from ddobench.models.training import Minibatches, Training
-from ddobench.parts.surrogates import explained, rank_correlation, thin
+from ddobench.models.clique_transformer import CliqueChain, Decoder, Encoder, Regressor, Shape
+from ddobench.models.tensors import Standardiser, pick_device
+from ddobench.models.training import Minibatches, Training, explained, rank_correlation, thin
+from ddobench.parts.relaxation import RelaxedMethod
 from ddobench.progress import track
 from ddobench.rng import Stream, Streams
 

@@ -33,10 +33,9 @@ from torch import Tensor
 
 from ddobench.contracts import Dataset, Space
 from ddobench.errors import UsageError, check_whole
-from ddobench.models.products import multiply
-from ddobench.parts.search import AscentStep, Search
+from ddobench.models.tensors import multiply
+from ddobench.parts.search import AscentStep, Search, check_beginning, pick_beginning
 from ddobench.parts.surrogates import Model
-from ddobench.parts.top import check_beginning, pick_beginning
 from ddobench.rng import Streams
 
 MOST_CODES = 500  # a covariance of each strategy has their square of entries

@@ -29,7 +29,8 @@ from torch import Tensor
 
 from ddobench.errors import UsageError, check_whole
 from ddobench.models.networks import Passes, StackedMLP
-from ddobench.parts.surrogates import MLP, FitStep, TrainingData, thin
+from ddobench.models.training import thin
+from ddobench.parts.surrogates import MLP, FitStep, TrainingData
 
 
 @dataclass(kw_only=True)

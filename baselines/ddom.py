@@ -1,56 +1,119 @@
 """DDOM: denoising diffusion optimisation models (Krishnamoorthy, Mashkaria, Grover 2023).
 
-An adaptation: what differs is listed below.
+An adaptation; the deviations are listed below.
 
-A network learns to tell the noise in designs that were partly dissolved, from the noisy design, the
-time, and the value of the design, which is hidden from it for some rows (classifier-free guidance).
-Rows count by value (`value_weights`). With x_t the noisy design and s its guided score,
+A network predicts the noise in noisy designs from the noisy design, the time, and the value of the
+design, which is hidden for some rows (classifier-free guidance). Rows are weighted by value
+(`ValueWeights`). With x_t the noisy design and s the guided score,
 
-    s(x_t, t) = (1 + g) score(x_t, t, y) - g score(x_t, t, nothing),    y the largest visible value,
+    s(x_t, t) = (1 + g) score(x_t, t, y) - g score(x_t, t, no value),   y the largest visible value,
 
-standard normals are run back to designs: see `ddobench.models.diffusion`.
+standard normals are denoised to designs. The process is the variance-preserving one of Song et al.
+(2021), dx = -beta/2 x dt + sqrt(beta) dW for times t from 0 to 1, with beta growing linearly: at
+time t a design is signal(t) times itself plus noise(t) times a standard normal.
 
-There is no model of the value, so nothing ranks the samples: they are equally good guesses, and
-those that count are those that were drawn first. There is no prediction either.
+There is no model of the value: nothing ranks the samples, the designs that count are those drawn
+first, and there is no prediction.
 
-The largest of N values is far out, where one row tells what designs look like, and guidance goes
-further. On chains that ends in invalid designs: at d = 11 and N = 2000, budget=small, seeds 1000
-and 1001, 23 and 15 % are invalid without a condition, 76 and 15 % with one, 100 and 41 % with
-guidance. (In seed 1000 the largest value is 6.5 standard deviations and the next 4.5.)
+The largest of N values is an outlier that a single row describes, and guidance extrapolates beyond
+it. On chains this gives invalid designs (d = 11, N = 2000, budget=small). In seed 1000 the largest
+value is 6.5 standard deviations and the next 4.5.
 
-Where we differ from the authors' code:
-- a hidden value is told by an input of its own; there it is y = 0, which is also the mean value;
-- beta grows from 0.1 to 20 as in Song et al. (2021); there to 2, which leaves 0.6 of the design in
+    invalid designs          seed 1000    seed 1001
+    without a value          23 %         15 %
+    with the largest value   76 %         15 %
+    with guidance            100 %        41 %
+
+Deviations from the authors' code:
+- a hidden value is marked by an input of its own (theirs: y = 0, which is also the mean value);
+- beta grows from 0.1 to 20 as in Song et al. (2021); theirs to 2, which leaves 0.6 of the design in
   what the reverse process takes for pure noise (here 0.007);
 - each step is Heun's; theirs computes Heun's second drift and does not use it. 200 steps that
-  grow shorter towards the end suffice for the moments of a Gaussian, which a test compares;
-- three hidden layers of 256 ReLU units, the width of all methods here (there 1024, Swish), and 5000
-  minibatches (there 1000 passes, 16,000 minibatches at N = 2000): the cost is that of a VAE;
-- rows are shuffled for each pass, and held-out rows are drawn; there both follow the table.
+  get shorter towards the end suffice for the moments of a Gaussian, which a test compares;
+- three hidden layers of 256 ReLU units, the width of all methods here (theirs: 1024, Swish), and
+  5000 minibatches (theirs: 1000 passes, 16,000 minibatches at N = 2000): the cost is that of a VAE;
+- rows are shuffled for each pass, and held-out rows are drawn; theirs follow the table.
 
-Its row: python -m ddobench -m method=ddom task=chain d=41 seed=0-9
+Command: python -m ddobench -m method=ddom task=chain d=41 seed=0-9
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
-from ddobench.baselines.relaxed import RelaxedMethod
-from ddobench.baselines.value_weights import ValueWeights
+from ddobench.baselines.mins import ValueWeights
 from ddobench.contracts import Dataset, Proposal
 from ddobench.errors import UsageError, check_whole
-from ddobench.models.devices import pick_device
-from ddobench.models.diffusion import Schedule, draw_designs
 from ddobench.models.networks import Passes, StackedMLP
-from ddobench.models.standardise import Standardiser
-from ddobench.models.training import Training
-from ddobench.parts.surrogates import describe_training
+from ddobench.models.tensors import Standardiser, pick_device
+from ddobench.models.training import Training, describe_training
+from ddobench.parts.relaxation import RelaxedMethod
 from ddobench.rng import Streams
 
-TOLD = 3  # inputs beside the design: time, value, whether the value is known
+CONDITIONS = 3  # inputs beside the design: time, value, whether the value is known
+# noisy designs (S, K, d) at a time -> the standard normal noise expected in them, (S, K, d)
+Noise = Callable[[Tensor, Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How fast noise replaces a design."""
+
+    first: float  # beta at time 0
+    last: float  # beta at time 1
+    least: float  # the earliest time that is used: there is no noise at time 0
+
+    def rate(self, t: Tensor) -> Tensor:
+        """Return beta."""
+        return self.first + (self.last - self.first) * t
+
+    def signal(self, t: Tensor) -> Tensor:
+        """Return the factor of a design at a time."""
+        return (-self._total(t) / 2).exp()
+
+    def noise(self, t: Tensor) -> Tensor:
+        """Return the standard deviation of the noise at a time."""
+        return (-torch.expm1(-self._total(t))).sqrt()
+
+    def times(self, steps: int) -> Tensor:  # (steps + 1,)
+        """Return times from 1 down to `least`, closer together where there is little noise."""
+        roots = torch.linspace(1.0, self.least**0.5, steps + 1, dtype=torch.float64)
+        return roots.square()
+
+    def spread(self, early: Tensor, late: Tensor) -> Tensor:
+        """Return the standard deviation of the noise added between two times."""
+        return (self._total(late) - self._total(early)).sqrt()
+
+    def _total(self, t: Tensor) -> Tensor:
+        """Return the integral of beta from 0."""
+        return self.first * t + (self.last - self.first) * t.square() / 2
+
+
+def draw_designs(
+    noise: Noise, schedule: Schedule, steps: int, shape: tuple[int, int], rng: Streams
+) -> Tensor:  # (S, K, d)
+    """Draw K designs of d variables, shape (K, d), by denoising standard normals.
+
+    The reverse process is dx = (x / 2 + score) beta dt + sqrt(beta) dW with decreasing time and
+    score = -noise / noise(t). Each step is Heun's: its drift is the mean of the drifts at both ends
+    of the step, the second at the end of an Euler step with the same dW.
+    """
+
+    def drift(x: Tensor, t: Tensor) -> Tensor:
+        return schedule.rate(t) * (x / 2 - noise(x, t) / schedule.noise(t))
+
+    x = rng.normal(*shape)
+    times = schedule.times(steps).to(x.dtype)
+    for late, early in pairwise(times):
+        moved = x + schedule.spread(early, late) * rng.normal(*shape)
+        first = (late - early) * drift(x, late)
+        second = (late - early) * drift(moved + first, early)
+        x = moved + (first + second) / 2
+    return x
 
 
 @dataclass(kw_only=True)
@@ -88,7 +151,7 @@ class DDOM(RelaxedMethod):
             raise UsageError(f"method.hide must be a share in [0, 1), got {self.hide}")
 
     def fit_codes(self, data: Dataset, rng: Streams) -> None:
-        """Learn to tell the noise."""
+        """Train the network to predict the noise."""
         device = pick_device(self.device)
         self._scale = Standardiser.of(data.x)
         x = self._scale.apply(data.x).to(device, torch.float32)  # (S, N, d)
@@ -98,23 +161,23 @@ class DDOM(RelaxedMethod):
         self._goal = y.max(dim=1).values  # (S,)
         self._schedule = Schedule(self.beta_first, self.beta_last, self.least_time)
         d = x.shape[2]
-        sizes = [d + TOLD, *[self.width] * self.depth, d]
+        sizes = [d + CONDITIONS, *[self.width] * self.depth, d]
         network = StackedMLP(sizes, rng.child("weights"), device)
         self._passes = Passes(network)
         step = DenoisingStep(self._passes, self._schedule, self.hide, rng.child("noise"))
-        judge = DenoisingStep(Passes(network), self._schedule, self.hide, rng.child("check"))
+        check = DenoisingStep(Passes(network), self._schedule, self.hide, rng.child("check"))
         self._history = self.training.run(
             [network],
             [x, y, weights],
             self.training.split(data.n, rng.child("split")),
             step=step,
-            check=judge.loss,
+            check=check.loss,
             rng=rng.child("minibatches"),
             what="diffusion",
         )
 
     def propose_codes(self, starts: Tensor, rng: Streams) -> Iterator[Proposal]:
-        """Yield one sample for each start, which has no other part in it."""
+        """Yield one sample for each start; the starts themselves are not used."""
         _, rows, d = starts.shape
         drawn = draw_designs(self._guided, self._schedule, self.steps, (rows, d), rng)
         yield Proposal(self._scale.undo(drawn.to("cpu", torch.float64)))
@@ -128,18 +191,18 @@ class DDOM(RelaxedMethod):
         return describe_training(self._history)
 
     def _guided(self, x: Tensor, t: Tensor) -> Tensor:  # (S, K, d), () -> (S, K, d)
-        """Return the noise in x, pushed away from what it would be if the value were hidden."""
+        """Return the guided noise in x: extrapolated from hidden to known value."""
         rows = x.shape[1]
         both = torch.cat([x, x], dim=1)  # (S, 2K, d)
         goal = self._goal[:, None, None].expand(-1, 2 * rows, 1)
         known = torch.ones_like(both[..., :1])
         known[:, rows:] = 0
-        noise = tell_noise(self._passes, both, t.expand_as(known), goal, known)
+        noise = predict_noise(self._passes, both, t.expand_as(known), goal, known)
         return (1 + self.guidance) * noise[:, :rows] - self.guidance * noise[:, rows:]
 
 
 class DenoisingStep:
-    """One training step: dissolves a minibatch, writes the gradient of the weighted loss."""
+    """One training step: adds noise to a minibatch, writes the gradient of the weighted loss."""
 
     def __init__(self, passes: Passes, schedule: Schedule, hide: float, rng: Streams) -> None:
         self.passes = passes
@@ -149,29 +212,29 @@ class DenoisingStep:
 
     def __call__(self, x: Tensor, y: Tensor, weights: Tensor) -> Tensor:
         """Take the gradient on designs x (S, B, d), their values and weights (S, B)."""
-        residual = self._miss(x, y)
+        residual = self._noise_error(x, y)
         self.passes.backward(residual * (weights[..., None] / x.shape[1]))
         return _weigh(residual, weights)
 
     def loss(self, x: Tensor, y: Tensor, weights: Tensor) -> Tensor:  # as above -> (S,)
         """Return the loss on held-out rows."""
-        return _weigh(self._miss(x, y), weights)
+        return _weigh(self._noise_error(x, y), weights)
 
-    def _miss(self, x: Tensor, y: Tensor) -> Tensor:  # (S, B, d), (S, B) -> (S, B, d)
-        """Return by how much the noise is mistaken at random times."""
+    def _noise_error(self, x: Tensor, y: Tensor) -> Tensor:  # (S, B, d), (S, B) -> (S, B, d)
+        """Return the error of the predicted noise at random times."""
         rows = x.shape[1]
         least = self.schedule.least
         t = least + (1 - least) * self.rng.uniform(rows, 1).to(x)  # (S, B, 1)
         known = (self.rng.uniform(rows, 1) >= self.hide).to(x)  # (S, B, 1)
         noise = self.rng.normal(*x.shape[1:]).to(x)
         mixed = self.schedule.signal(t) * x + self.schedule.noise(t) * noise
-        return tell_noise(self.passes, mixed, t, y[..., None], known) - noise
+        return predict_noise(self.passes, mixed, t, y[..., None], known) - noise
 
 
-def tell_noise(passes: Passes, x: Tensor, t: Tensor, y: Tensor, known: Tensor) -> Tensor:
-    """Return the noise in designs x (S, B, d) at times t, of values y, all (S, B, 1).
+def predict_noise(passes: Passes, x: Tensor, t: Tensor, y: Tensor, known: Tensor) -> Tensor:
+    """Return the noise in designs x (S, B, d) at times t with values y, both (S, B, 1).
 
-    A value counts where it is `known` (1), not where it is hidden (0).
+    A value is used where `known` (S, B, 1) is 1, and hidden where it is 0.
     """
     return passes.forward(torch.cat([x, t, y * known, known], dim=2))
 

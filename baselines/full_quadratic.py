@@ -22,9 +22,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ddobench.baselines.table_sums import TableSum, fit_tables
 from ddobench.contracts import Dataset, Method, Proposal
 from ddobench.errors import UsageError
+from ddobench.exact.table_sums import TableSum, fit_tables
 from ddobench.models.least_squares import least_squares
 from ddobench.rng import Streams
 

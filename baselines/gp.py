@@ -37,8 +37,9 @@ from scipy.optimize import minimize
 from torch import Tensor
 
 from ddobench.errors import UsageError, check_one_of, check_whole
+from ddobench.models.training import rank_correlation, unexplained
 from ddobench.parts.coordinates import rotate
-from ddobench.parts.surrogates import Model, Surrogate, TrainingData, rank_correlation, unexplained
+from ddobench.parts.surrogates import Model, Surrogate, TrainingData
 from ddobench.progress import track
 from ddobench.rng import Stream, Streams
 

@@ -1,43 +1,98 @@
 """MINs: model inversion networks (Kumar and Levine 2020). An adaptation.
 
-A generator of designs for a value: it learns x given y from the rows, which count by value (see
-`value_weights`), and is then asked for the largest visible value. Samples are proposals; no model
-of the value ranks them, so those that count are those that were drawn first.
+A generator learns designs x given a value y from the rows, weighted by value (`ValueWeights`), and
+is then conditioned on the largest visible value. Its samples are the proposals. No model of the
+value ranks them, so the designs that count are those drawn first.
 
-The largest value may be a lone one, and then one row tells what to draw. On chains (d = 11,
-N = 2000, budget=small) seed 1001, whose largest value is 4.6 standard deviations and the next 4.1,
-gets designs of 4.6 on average, none invalid; seed 1000, with 6.5 and 4.5, only invalid ones.
+The largest value may be an outlier, so that a single row determines what is drawn. On chains (d =
+11, N = 2000, budget=small), in standard deviations:
 
-Where we differ from the paper:
-- the generator is a conditional VAE, not a GAN with a gradient penalty: encoder and decoder are
-  given the value beside design and code. It is as light as the other methods here, and its training
-  does not depend on a balance between two networks;
-- the value asked for is the largest visible one and codes are drawn from their prior, as in the
-  implementation of COMs' authors; the paper also searches over values and codes for those that a
-  second, forward model agrees with;
+    seed    largest value, next    designs
+    1001    4.6, 4.1               4.6 on average, none invalid
+    1000    6.5, 4.5               all invalid
+
+Deviations from the paper:
+- the generator is a conditional VAE, not a GAN with a gradient penalty: encoder and decoder also
+  get the value as an input. It is as cheap as the other methods here, and its training does not
+  depend on a balance between two networks;
+- the generator is conditioned on the largest visible value and codes are drawn from their prior, as
+  in the implementation of COMs' authors; the paper also searches over values and codes for those
+  that a second, forward model agrees with;
 - proposals are means of the decoder, as for all methods here with a VAE.
 
-Its row: python -m ddobench -m method=mins task=chain d=41 seed=0-9
+Command: python -m ddobench -m method=mins task=chain d=41 seed=0-9
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from ddobench.baselines.relaxed import RelaxedMethod
-from ddobench.baselines.value_weights import ValueWeights
 from ddobench.contracts import Dataset, Proposal
 from ddobench.errors import UsageError, check_whole
-from ddobench.models.devices import pick_device
 from ddobench.models.networks import Passes, StackedMLP
-from ddobench.models.standardise import Standardiser
-from ddobench.models.training import Training
-from ddobench.parts.surrogates import describe_training
+from ddobench.models.tensors import Standardiser, pick_device
+from ddobench.models.training import Training, describe_training
+from ddobench.parts.relaxation import RelaxedMethod
 from ddobench.parts.vae import BoundStep, append
 from ddobench.rng import Streams
+
+Values = NDArray[np.float64]
+
+SMALLEST_SHARE = 1e-3
+SMALLEST_TEMPERATURE = 1e-3
+PERCENTILE = 90.0
+
+
+@dataclass(kw_only=True)
+class ValueWeights:
+    """Weights of rows that increase with their values, also used by DDOM.
+
+    The values of a seed are counted in bins. With h_b the share of rows in bin b,
+
+        p_b ~ exp(edge_b / temperature) h_b / (h_b + smallest),    weight of a row of b = p_b / h_b,
+
+    where edge_b is the upper edge of the bin, p sums to one, and weights are at most `most`. The
+    temperature is given, or the distance from the 90th percentile to the largest value.
+    """
+
+    name: ClassVar[str] = "value_weights"
+
+    bins: int = 20
+    temperature: float | None = None
+    most: float = 5.0  # the largest weight
+
+    def __post_init__(self) -> None:
+        check_whole("method.weights.bins", self.bins, 1)
+        if self.temperature is not None and self.temperature <= 0:
+            raise UsageError(
+                f"method.weights.temperature must be positive, got {self.temperature}; "
+                "null takes it from the values"
+            )
+
+    def of(self, y: Tensor) -> Tensor:  # (S, N) -> (S, N)
+        """Return the weight of each row of each seed."""
+        return torch.stack([torch.from_numpy(self._of(rows)) for rows in y.numpy()])
+
+    def _of(self, y: Values) -> Values:  # (N,) -> (N,)
+        counts, edges = np.histogram(y, bins=self.bins)
+        share = counts / counts.sum()  # (bins,)
+        wanted = np.exp((edges[1:] - y.max()) / self._temperature(y)) * (
+            share / (share + SMALLEST_SHARE)
+        )
+        wanted /= wanted.sum()
+        bin_of = np.minimum(np.searchsorted(edges[1:], y, side="right"), self.bins - 1)  # (N,)
+        weights: Values = np.minimum(wanted[bin_of] / share[bin_of], self.most)
+        return weights
+
+    def _temperature(self, y: Values) -> float:
+        if self.temperature is not None:
+            return self.temperature
+        return max(float(y.max() - np.percentile(y, PERCENTILE)), SMALLEST_TEMPERATURE)
 
 
 @dataclass(kw_only=True)
@@ -92,7 +147,7 @@ class MINs(RelaxedMethod):
         self._decoder = Passes(decoder)
 
     def propose_codes(self, starts: Tensor, rng: Streams) -> Iterator[Proposal]:
-        """Yield one sample for each start, which has no other part in it."""
+        """Yield one sample for each start; the starts themselves are not used."""
         codes = rng.normal(starts.shape[1], self.dim).to(self._goal)  # (S, K, e)
         goal = self._goal[:, None, None].expand(-1, starts.shape[1], 1)
         drawn = self._decoder.forward(append(codes, goal))  # (S, K, d)

@@ -27,9 +27,8 @@ from torch import Tensor
 from ddobench.baselines.gp import LEAST_NOISE, Process, ProcessModel
 from ddobench.contracts import Dataset
 from ddobench.errors import UsageError, check_whole
-from ddobench.parts.search import AscentStep, Search
+from ddobench.parts.search import AscentStep, Search, check_beginning, pick_beginning
 from ddobench.parts.surrogates import Model
-from ddobench.parts.top import check_beginning, pick_beginning
 from ddobench.registry import find_lack
 from ddobench.rng import Stream, Streams
 

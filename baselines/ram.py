@@ -41,8 +41,9 @@ from torch import Tensor
 
 from ddobench.errors import UsageError, check_one_of
 from ddobench.models.networks import StackedMLP
-from ddobench.models.standardise import Standardiser
-from ddobench.parts.surrogates import MLP, TINY, FitStep, TrainingData, value_in_pieces
+from ddobench.models.tensors import Standardiser
+from ddobench.models.training import TINY
+from ddobench.parts.surrogates import MLP, FitStep, TrainingData, value_in_pieces
 
 # predictions (S, B), values (S, B) -> loss (S,), its gradient in the predictions (S, B)
 ListLoss = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]

@@ -28,10 +28,15 @@ from torch import Tensor
 
 from ddobench.contracts import Dataset
 from ddobench.errors import UsageError, check_whole
-from ddobench.models.standardise import Standardiser
-from ddobench.parts.search import AscentStep, Search, note_broken_gradient
+from ddobench.models.tensors import Standardiser
+from ddobench.parts.search import (
+    AscentStep,
+    Search,
+    check_beginning,
+    note_broken_gradient,
+    pick_beginning,
+)
 from ddobench.parts.surrogates import Model
-from ddobench.parts.top import check_beginning, pick_beginning
 from ddobench.rng import Streams
 
 

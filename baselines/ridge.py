@@ -22,7 +22,9 @@ import torch
 from torch import Tensor
 
 from ddobench.errors import UsageError, check_whole
-from ddobench.parts.surrogates import Model, Surrogate, TrainingData, unexplained
+from ddobench.models.least_squares import NormalEquations
+from ddobench.models.training import unexplained
+from ddobench.parts.surrogates import Model, Surrogate, TrainingData
 from ddobench.rng import Stream, Streams
 
 MOST_FEATURES = 10_000  # their products alone are 0.8 GB
@@ -199,25 +201,6 @@ class Products(Features):
         matrix = (matrix + matrix.T) / 2
         curved = z @ matrix  # (K, e)
         return z @ slopes[:e] + (curved * z).sum(dim=1), slopes[:e] + 2 * curved
-
-
-@dataclass(frozen=True)
-class NormalEquations:
-    """A table's products with itself and with the values: all that a ridge needs."""
-
-    gram: Tensor  # (P, P)
-    moment: Tensor  # (P,)
-
-    @classmethod
-    def of(cls, table: Tensor, y: Tensor) -> "NormalEquations":  # (N, P), (N,)
-        """Multiply out."""
-        return cls(table.T @ table, table.T @ y)
-
-    def solve(self, ridge: float) -> Tensor:  # (P,)
-        """Return the slopes under a penalty."""
-        penalised = self.gram + ridge * torch.eye(len(self.gram), dtype=self.gram.dtype)
-        factor = torch.linalg.cholesky(penalised)
-        return torch.cholesky_solve(self.moment[:, None], factor)[:, 0]
 
 
 @dataclass(frozen=True)

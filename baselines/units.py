@@ -1,45 +1,72 @@
-"""Units: a sum of low-rank units, grown on the residual and pruned by held-out use. Ours.
+"""Units: a sum of low-rank units, grown on the residual and pruned on held-out rows. Ours.
 
     f(z) = base + sum over k of height_k exp(-|W_k z - c_k|^2),   W_k (3, e) free
 
-No rotation is sought and no graph is tested: if the value is a sum of functions of few unknown
+Neither a rotation nor a graph is estimated: if the value is a sum of functions of few unknown
 directions each, the units find these directions, and the cliques can be read off them. On the
 normal scores of the observed columns (`latent=scores`) the method needs neither the hidden
 coordinates nor the graph.
 
 For each seed, and for each of `restarts` random states (all trained as one stack):
 
-1. New units are trained alone on what is left unexplained, in standard deviations of it.
-2. They join the others; units without use on held-out rows go.
-3. All that are kept are fitted again together, once for each of `refit_decays`.
-4. The result replaces the former one if its held-out error is lower by a stated factor. The round
-   is repeated until `patience` of them in a row were in vain.
+1. New units are trained alone on the residual, in standard deviations of it.
+2. They join the others; units that do not reduce the held-out error are removed.
+3. All remaining units are fitted together again, once for each of `refit_decays`.
+4. The result replaces the previous one if its held-out error is lower by a given factor. Rounds are
+   repeated until `patience` of them in a row gave no improvement.
 5. The restart with the lowest held-out error is trained once more on all rows.
 
-**It knows the form of some tasks**: with `form: gaussian` the unit has the shape of the bumps that
+**It knows the form of some tasks**: with `form: gaussian` a unit has the shape of the bumps that
 `task=chain` is made of, so there it is a well-specified reference and not a fair competitor. With
-`form: network` each unit is a small network of its directions and knows no shape. `rank` should be
-the size of a clique or more; 3 is the chain's.
+`form: network` each unit is a small network of its directions and assumes no shape. `rank` should
+be at least the size of a clique; 3 is the chain's.
+
+Two other parts read structure off units, which they fit to all visible rows. `axes=units`
+(`UnitAxes`) rotates the codes so that as many units as possible depend on as few axes as possible:
+the rotation that best diagonalises all W_k' W_k jointly. `graph=units` (`UnitGraph`) joins codes on
+which the same unit depends. `method=fgm latent=stitched axes=units graph=units` gives the clique
+network of the paper a discovered graph, in axes in which there is one to discover; `graph=stein`
+tests there as the paper does.
 
 There is no paper. What was tried and did not help is in benchmarks/units.md.
 
-Its row: python -m ddobench -m method=units task=chain d=41 seed=0-9
+Command: python -m ddobench -m method=units task=chain d=41 seed=0-9
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from ddobench.baselines.unit_training import Plan, Table, append_one, train
 from ddobench.errors import UsageError, check_one_of, check_whole
-from ddobench.models.training import take_rows
-from ddobench.models.units import FORMS, Form, Units, UnitStack, make_form
-from ddobench.parts.surrogates import TINY, Model, Surrogate, TrainingData
+from ddobench.graphs import Graph
+from ddobench.models.training import TINY, take_rows
+from ddobench.models.units import (
+    FORMS,
+    Form,
+    Plan,
+    Table,
+    Units,
+    UnitStack,
+    append_one,
+    make_form,
+    train,
+)
+from ddobench.parts.coordinates import Axes
+from ddobench.parts.discovery import Discovered, Discovery, GraphInputs, thin_out
+from ddobench.parts.surrogates import Model, Surrogate, TrainingData
 from ddobench.progress import track
 from ddobench.rng import Stream, Streams
+
+SWEEPS = 50  # over all pairs of axes, at most
+STILL = 1e-6  # an angle that is no turn any more
+
+Matrix = NDArray[np.float64]
 
 
 @dataclass(kw_only=True)
@@ -334,3 +361,92 @@ class Peaks:
         system = along @ along.mT + softness * torch.eye(along.shape[1], dtype=torch.float64)
         moved: Tensor = z + (along.mT @ torch.linalg.solve(system, gap)).squeeze(2)
         return moved.to(z.dtype)
+
+
+@dataclass(kw_only=True)
+class UnitAxes(Axes):
+    """Axes that as few as possible of each unit looks along."""
+
+    name: ClassVar[str] = "units"
+
+    units: LowRankUnits
+
+    def find(self, z: Tensor, y: Tensor, rng: Streams) -> Tensor:  # (S, e, e)
+        """Fit units to each seed, then turn."""
+        model = self.units.learn(z.float(), y.float(), rng.child("units"))
+        return torch.stack([align(one.units) for one in model.chosen])
+
+
+@dataclass(kw_only=True)
+class UnitGraph(Discovery):
+    """An edge where some unit looks along both codes."""
+
+    name: ClassVar[str] = "units"
+
+    units: LowRankUnits
+    share: float = 0.1
+    most_cliques: int = 200
+
+    def __post_init__(self) -> None:
+        check_whole("graph.most_cliques", self.most_cliques, 1)
+        if not 0 < self.share <= 0.5:
+            raise UsageError(f"graph.share must be above 0 and at most 0.5, got {self.share}")
+
+    def discover(self, inputs: GraphInputs) -> list[Discovered]:
+        """Fit units to each seed, then read."""
+        model = self.units.learn(inputs.z.float(), inputs.y.float(), inputs.rng.child("units"))
+        return [self._read(one.units, inputs.z.shape[2]) for one in model.chosen]
+
+    def _read(self, units: Units, e: int) -> Discovered:
+        strength = np.zeros((e, e))
+        for shares in energies(units):  # (e,)
+            strength = np.maximum(strength, np.minimum.outer(shares, shares))
+        pairs = combinations(range(e), 2)
+        edges = [pair for pair in pairs if strength[pair] >= self.share]
+        strongest = sorted(edges, key=lambda pair: -strength[pair])
+        kept = thin_out(e, strongest, self.most_cliques)
+        return Discovered(Graph.from_edges(e, kept), dropped=len(edges) - len(kept))
+
+
+def energies(units: Units) -> Matrix:  # (U, e)
+    """Return how much of what each unit looks along lies along each axis, as shares of one."""
+    squares = units.directions.double().square().sum(dim=1).numpy()
+    shares: Matrix = squares / np.maximum(squares.sum(axis=1, keepdims=True), 1e-12)
+    return shares
+
+
+def align(units: Units) -> Tensor:  # (e, e)
+    """Return the rotation after which the units look along as few axes as possible."""
+    directions = units.directions.double().numpy()  # (U, R, e)
+    seen = np.einsum("kri,krj->kij", directions, directions)  # (U, e, e)
+    return torch.from_numpy(diagonalise(seen))
+
+
+def diagonalise(matrices: Matrix) -> Matrix:  # (U, e, e) -> (e, e)
+    """Return the rotation that diagonalises symmetric matrices together, as well as one can.
+
+    Jacobi turns of two axes at a time (Cardoso and Souloumiac 1996), from the eigenvectors of a
+    weighted sum: where the matrices commute, these are the answer already.
+    """
+    weights = np.linspace(1.0, 2.0, len(matrices))
+    start = np.tensordot(weights, matrices, axes=1) if len(matrices) else np.eye(matrices.shape[2])
+    rotation: Matrix = np.linalg.eigh(start)[1]
+    turned = rotation.T @ matrices @ rotation  # (U, e, e)
+    for _ in range(SWEEPS):
+        largest = 0.0
+        for p, q in combinations(range(len(rotation)), 2):
+            apart = turned[:, p, p] - turned[:, q, q]  # (U,)
+            across = 2 * turned[:, p, q]
+            on, off = apart @ apart - across @ across, 2 * (apart @ across)
+            angle = float(0.5 * np.arctan2(off, on + np.hypot(on, off)))
+            largest = max(largest, abs(angle))
+            if abs(angle) < STILL:
+                continue
+            c, s = np.cos(angle), np.sin(angle)
+            turn = np.array([[c, -s], [s, c]])
+            turned[:, :, [p, q]] = turned[:, :, [p, q]] @ turn
+            turned[:, [p, q], :] = turn.T @ turned[:, [p, q], :]
+            rotation[:, [p, q]] = rotation[:, [p, q]] @ turn
+        if largest < STILL:
+            break
+    return rotation

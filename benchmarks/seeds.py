@@ -19,7 +19,7 @@ from pathlib import Path
 import torch
 
 from ddobench.models.training import Training
-from ddobench.parts.axes import Identity as PlainAxes
+from ddobench.parts.coordinates import OwnAxes
 from ddobench.parts.discovery import Complete
 from ddobench.parts.latents import Identity
 from ddobench.parts.pipeline import Pipeline
@@ -55,7 +55,7 @@ def measure_batch(width: int, seeds: int, steps: int) -> float:
     """Return the CPU seconds of training all seeds together, as the method does it."""
     data = RBF(d=41, n=2000, family="chain", map="orthogonal").problem(range(seeds)).data
     method = Pipeline(
-        latent=Identity(), axes=PlainAxes(), graph=Complete(), search=Ascent(), device="cpu",
+        latent=Identity(), axes=OwnAxes(), graph=Complete(), search=Ascent(), device="cpu",
         surrogate=MLP(training=Training(steps=steps), width=width),
     )  # fmt: skip
     began = time.process_time()

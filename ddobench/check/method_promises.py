@@ -205,7 +205,7 @@ METHOD_PROMISES = (
     ),
     Promise(
         "a seed's result does not depend on the seeds beside it",
-        "never reduce over S, multiply by ddobench.models.products.multiply, and draw with "
+        "never reduce over S, multiply by ddobench.models.tensors.multiply, and draw with "
         "rng.normal(...), which has a stream for each seed; or derive from OneSeedMethod",
         companions,
         bits=True,

@@ -25,7 +25,7 @@ from scipy.special import expit
 
 from ddobench.exact.bounding import Cells, Landscape
 from ddobench.exact.max_sum import Table, Values
-from ddobench.exact.networks import SPREAD, NetworkSum
+from ddobench.exact.terms import SPREAD, NetworkSum
 
 BEND = 4.0 / 27.0**0.5  # the largest second derivative of tanh
 TWIST = 2.0  # the largest third

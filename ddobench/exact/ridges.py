@@ -18,8 +18,8 @@ import numpy as np
 import torch
 
 from ddobench.exact.bounding import Cells, Landscape
-from ddobench.exact.bumps import Radial, RBFSum
 from ddobench.exact.max_sum import Table, Values
+from ddobench.exact.terms import Radial, RBFSum
 
 STEPS = 2000  # of a local ascent
 

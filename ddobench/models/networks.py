@@ -16,7 +16,7 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from ddobench.models.products import multiply
+from ddobench.models.tensors import multiply
 from ddobench.rng import Streams
 
 # PyTorch's fused Adam rounds the last few elements of a vector, those that fill no register, in

@@ -5,9 +5,12 @@ On one machine and with one number of threads as if alone to the bit: see `produ
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
+from scipy.stats import rankdata
 from torch import Tensor
 
 from ddobench.errors import UsageError, check_whole
@@ -17,6 +20,8 @@ from ddobench.rng import Streams
 
 CHECKS = 20  # held-out checks per training
 DIVERGED = 1e4  # times the first loss (or 1, if that is larger)
+CURVE_POINTS = 50  # points kept of a curve over training steps
+TINY = 1e-12  # the least variance that is divided by
 
 Step = Callable[..., Tensor]  # minibatch tables (S, B, ...) -> loss (S,), gradients written
 Check = Callable[..., Tensor]  # held-out tables (S, H, ...) -> loss (S,)
@@ -223,3 +228,45 @@ def _failures(losses: Tensor, networks: Sequence[StackedMLP], what: str) -> dict
         elif not finite[seed]:
             failures[seed] = f"{what}: parameters were no longer finite after the last step"
     return failures
+
+
+def describe_training(history: History) -> list[dict[str, Any]]:
+    """Return the loss of each seed over training, and that on held-out rows."""
+    return [
+        {
+            "training_loss": thin(history.losses[:, seed].numpy()),
+            "training_steps": len(history.losses),
+            "held_out_loss": history.held_out[:, seed].tolist(),
+            "held_out_steps": list(history.check_steps),
+        }
+        for seed in range(history.losses.shape[1])
+    ]
+
+
+def thin(curve: NDArray[Any]) -> list[float]:  # (steps,) -> (at most CURVE_POINTS,)
+    """Return the means of equal stretches of a curve."""
+    stretches = np.array_split(curve, min(CURVE_POINTS, len(curve)))
+    return [float(stretch.mean()) for stretch in stretches]
+
+
+def explained(predicted: NDArray[Any], truth: NDArray[Any]) -> float:  # (H,), (H,)
+    """Return R squared: the share of the variance of the truth that is predicted."""
+    if len(truth) < 2 or truth.var() == 0:
+        return float("nan")
+    return float(1 - np.mean((predicted - truth) ** 2) / truth.var())
+
+
+def rank_correlation(predicted: NDArray[Any], truth: NDArray[Any]) -> float:  # (H,), (H,)
+    """Return the correlation of ranks (Spearman), NaN where one side is constant."""
+    if len(truth) < 2 or np.ptp(predicted) == 0 or np.ptp(truth) == 0:
+        return float("nan")
+    return float(np.corrcoef(rankdata(predicted), rankdata(truth))[0, 1])
+
+
+def unexplained(predicted: Tensor, truth: Tensor) -> Tensor:  # (S, H), (S, H) -> (S,)
+    """Return the mean squared error of each seed as a share of the variance of its truth."""
+    shares = [
+        (one - rows).square().mean() / rows.var(correction=0).clamp(min=TINY)
+        for one, rows in zip(predicted.double(), truth.double(), strict=True)
+    ]
+    return torch.stack(shares)

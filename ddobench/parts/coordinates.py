@@ -1,23 +1,68 @@
-"""A coordinates: designs as coordinates in which a graph is sought and climbed, and back.
+"""Coordinates: the standardised and rotated codes of a latent, and the axes that rotate them.
 
-Coordinates are the codes of a latent, each standardised over the visible designs unless they are
-already, then rotated.
+The pipeline looks for a graph and searches in these coordinates. Codes are standardised over the
+visible designs unless the latent does so itself. A standard normal distribution looks the same
+along any axes, a functional graph does not: `Axes` choose the rotation.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
+import torch
 from torch import Tensor
 
-from ddobench.models.products import multiply
-from ddobench.models.standardise import Standardiser
-from ddobench.parts.axes import Axes
+from ddobench.models.tensors import Standardiser, multiply
 from ddobench.parts.latents import Codes, Latent
 from ddobench.rng import Streams
 
 
+@dataclass(kw_only=True)
+class Axes(ABC):
+    """A way to choose axes; its fields are its hyper-parameters."""
+
+    name: ClassVar[str] = ""  # in digests; every class declares its own
+    version: ClassVar[int] = 1  # bump when the numbers of an unchanged config change
+
+    @abstractmethod
+    def find(self, z: Tensor, y: Tensor, rng: Streams) -> Tensor | None:
+        """Return rotations (S, e, e) for codes z (S, N, e) and values y (S, N); None: no rotation.
+
+        Rotated codes are z @ rotation. Codes and values are standardised, in float64.
+        """
+
+
+@dataclass(kw_only=True)
+class OwnAxes(Axes):
+    """The axes of the latent itself."""
+
+    name: ClassVar[str] = "identity"
+
+    def find(self, z: Tensor, y: Tensor, rng: Streams) -> None:
+        """Return no rotation."""
+
+
+@dataclass(kw_only=True)
+class RandomAxes(Axes):
+    """Axes drawn uniformly: an ablation of the latent's own axes."""
+
+    name: ClassVar[str] = "random"
+
+    def find(self, z: Tensor, y: Tensor, rng: Streams) -> Tensor:  # noqa: ARG002 - data are not used
+        """Draw a rotation for each seed."""
+        e = z.shape[2]
+        return torch.stack([_draw_rotation(g) for g in rng.normal(e, e, dtype=torch.float64)])
+
+
+def _draw_rotation(gauss: Tensor) -> Tensor:  # (e, e) -> (e, e)
+    """Return a uniformly distributed orthogonal matrix, made from a standard normal one."""
+    q, r = torch.linalg.qr(gauss)
+    return torch.mul(q, r.diagonal().sign())
+
+
 @dataclass(frozen=True)
 class Coordinates:
-    """The way from designs to coordinates and back, for each seed."""
+    """The map from designs to coordinates and back, for each seed."""
 
     latent: Latent
     scale: Standardiser
@@ -27,7 +72,7 @@ class Coordinates:
 
     @classmethod
     def draw(cls, latent: Latent, axes: Axes, x: Tensor, y: Tensor, rng: Streams) -> "Coordinates":
-        """Coordinates the visible designs x (S, N, d) with standardised values y (S, N)."""
+        """Return the coordinates of visible designs x (S, N, d) with values y (S, N)."""
         codes = latent.encode(x)
         sample = codes.sample(rng.child("codes"))
         scale = Standardiser.none(sample) if latent.standardised else Standardiser.of(sample)
@@ -49,5 +94,5 @@ class Coordinates:
 
 
 def rotate(z: Tensor, rotation: Tensor | None) -> Tensor:  # (S, K, e), (S, e, e) -> (S, K, e)
-    """Turn the rows of each seed; None leaves them as they are."""
+    """Rotate the rows of each seed; None changes nothing."""
     return z if rotation is None else multiply(z, rotation.to(z))

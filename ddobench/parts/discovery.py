@@ -1,9 +1,9 @@
-"""Functional graphs for a table of codes and values: discovered, known, or decreed.
+"""Functional graphs: discovered from codes and values, known, or fixed.
 
-The paper's discovery rests on Stein's identity: for standard normal z and i != j,
-E[z_i z_j f(z)] is the mean mixed derivative of f, zero where i and j do not interact. Its estimate
-from M rows, the pseudo-Hessian H, is compared with the quantile c of a standard normal: an edge
-where |H_ij| >= c / sqrt(M). That is a test only if the values are centred and scaled.
+The paper's discovery is based on Stein's identity: for standard normal z and i != j,
+E[z_i z_j f(z)] is the mean mixed derivative of f, which is zero if i and j do not interact. Its
+estimate from M rows, the pseudo-Hessian H, is compared with the quantile c of a standard normal:
+there is an edge where |H_ij| >= c / sqrt(M). This is a valid test only for standardised values.
 """
 
 from abc import ABC, abstractmethod
@@ -18,16 +18,21 @@ import networkx as nx
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.stats import f as f_distribution
 from scipy.stats import false_discovery_control, norm
 from torch import Tensor
 
 from ddobench.contracts import Privilege, Privileged, Space
 from ddobench.errors import UsageError, check_one_of, check_whole
 from ddobench.graphs import Graph
-from ddobench.models.products import multiply
+from ddobench.models.least_squares import Scope, Values, least_squares, one_hot
+from ddobench.models.tensors import multiply
 from ddobench.rng import Streams
 
 Matrix = NDArray[np.float64]
+NOISE = 1e-6  # standard deviations of the values, below which nothing is left to explain
+MOST_FEATURES = 3000  # that are fitted before what is left is tested once more
+MOST_CELLS = 10_000  # of the tables of all pairs together
 
 
 @dataclass(frozen=True)
@@ -266,3 +271,107 @@ def _relabel(graph: Graph, order: Tensor) -> Graph:  # (d,)
     """Give node i the name order[i]."""
     names = order.tolist()
     return Graph.from_edges(graph.d, [(names[i], names[j]) for i, j in graph.edges])
+
+
+@dataclass(kw_only=True)
+class Pairs(Discovery):
+    """Edges between categorical variables whose joint setting has an effect of its own. Ours.
+
+    The two-way table is to categories what the pseudo-Hessian is to normal codes. A function of
+    each variable alone is fitted to the values. The residuals are averaged over the joint settings
+    of a pair, and the sum of squares of these means is tested (F-test, with as many degrees of
+    freedom as settings were seen beyond the two margins). Pairs that pass the corrected level are
+    fitted too, and the others are tested again on the new residuals, until no more are found: so a
+    strong pair does not hide a weak one. Tables with more cells in total than there are rows cannot
+    be fitted, however significant: the weakest pairs are dropped.
+    """
+
+    name: ClassVar[str] = "pairs"
+
+    alpha: float = 0.05
+    correction: str = "bonferroni"
+    rounds: int = 10
+    most_cliques: int = 200
+
+    def __post_init__(self) -> None:
+        if not 0 < self.alpha < 1:
+            raise UsageError(f"graph.alpha must be a level between 0 and 1, got {self.alpha}")
+        check_one_of("graph.correction", self.correction, tuple(CORRECTIONS))
+        check_whole("graph.rounds", self.rounds, 1)
+        check_whole("graph.most_cliques", self.most_cliques, 1)
+
+    def declines(self, space: Space) -> str | None:  # noqa: ARG002 - codes are no categories
+        """Decline the codes of a pipeline: what is tested is designs."""
+        return (
+            "graph=pairs tests categories, for the tables that method=fgm fits to these; "
+            "use graph=stein, bonferroni or fdr"
+        )
+
+    def discover(self, inputs: GraphInputs) -> list[Discovered]:
+        """Test every pair of each seed; here z (S, N, d) are the categories themselves."""
+        return [self.decide(x, y) for x, y in zip(inputs.z.numpy(), inputs.y.numpy(), strict=True)]
+
+    def decide(self, x: Values, y: Values) -> Discovered:  # (N, d), (N,)
+        """Return the graph of the significant pairs, thinned out if it has too many cliques."""
+        rows, d = x.shape
+        sizes = [int(column.max()) + 1 for column in x.T]
+        found: list[tuple[int, int]] = []  # the strongest first
+        cells = np.zeros(0)  # of the tables of these, added up
+        for _ in range(self.rounds):
+            scopes: list[Scope] = [*((i,) for i in range(d)), *found]
+            left, rank = explain(x, (y - y.mean()) / (y.std() or 1.0), scopes, sizes)
+            tested = [pair for pair in combinations(range(d), 2) if pair not in found]
+            if not tested:
+                break
+            p = compare_pairs(x, left, rank, tested, sizes)
+            adjusted = CORRECTIONS[self.correction](p)
+            order = np.argsort(p, kind="stable")
+            new = [tested[i] for i in order if adjusted[i] <= self.alpha]
+            found += new
+            cells = np.cumsum([sizes[i] * sizes[j] for i, j in found])
+            if not new or cells[-1] > min(rows / 2, MOST_FEATURES):
+                break
+        fillable = [
+            pair for pair, n in zip(found, cells, strict=True) if n <= min(rows, MOST_CELLS)
+        ]
+        kept = thin_out(d, fillable, self.most_cliques)
+        return Discovered(Graph.from_edges(d, kept), None, len(found) - len(kept), rows)
+
+
+def explain(
+    x: Values, y: Values, scopes: Sequence[Scope], sizes: Sequence[int]
+) -> tuple[Values, int]:
+    """Return what tables over scopes leave of y (N,), and how many numbers they had to fit it."""
+    features = one_hot(x, scopes, sizes)
+    gram = features.gram()
+    left = y - features.apply(least_squares(gram, features.moment(y)))
+    return left, int(np.linalg.matrix_rank(gram, hermitian=True))
+
+
+def compare_pairs(
+    x: Values, left: Values, rank: int, pairs: Sequence[tuple[int, int]], sizes: Sequence[int]
+) -> Values:
+    """Return the p-value of each pair: do its joint settings explain what is `left` (N,)?"""
+    alone = one_hot(x, [(i,) for i in range(len(sizes))], sizes)
+    counts = alone.gram()  # (E, E) rows of each joint setting
+    sums = alone.gram(left)  # (E, E)
+    ends = np.cumsum([0, *sizes])[:-1]
+    squares = _by_variable(sums**2 / np.maximum(counts, 1), ends)  # (d, d)
+    seen = _by_variable((counts > 0).astype(float), ends)  # (d, d)
+    levels = np.diagonal(seen)
+    freedom = seen - levels[:, None] - levels + 1
+    first, second = np.array(pairs, dtype=int).reshape(-1, 2).T
+    gained, own = squares[first, second], freedom[first, second]
+    rest = len(left) - rank - own
+    total = float(left @ left)
+    testable = (own > 0) & (rest > 0) & (total > len(left) * NOISE**2)
+    own, rest = np.where(testable, own, 1), np.where(testable, rest, 1)
+    unexplained = np.maximum(total - gained, np.finfo(float).tiny)
+    p = f_distribution.sf((gained / own) / (unexplained / rest), own, rest)
+    return np.where(testable, p, 1.0)
+
+
+def _by_variable(table: Values, starts: NDArray[np.int64]) -> Values:  # (E, E) -> (d, d)
+    """Sum over the levels of each two variables."""
+    summed: Values = np.add.reduceat(np.add.reduceat(table, starts, axis=0), starts, axis=1)
+    return summed

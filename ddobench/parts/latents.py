@@ -1,7 +1,7 @@
 """Latents: designs as roughly Gaussian codes, and back.
 
-A latent is fitted to the visible designs of all seeds at once. Codes and designs are in float64 on
-the CPU; K designs may be any, not only visible ones.
+A latent is fitted to the visible designs of all seeds at once. Codes and designs are float64 on the
+CPU. Any K designs can be encoded, not only visible ones. The VAE is in `vae`.
 """
 
 from abc import ABC, abstractmethod
@@ -17,14 +17,19 @@ from torch import Tensor
 
 from ddobench.contracts import Dataset, Hidden, Privilege
 from ddobench.errors import UsageError, check_whole
-from ddobench.models.products import multiply
-from ddobench.models.standardise import Standardiser
+from ddobench.models.tensors import Standardiser, multiply
 from ddobench.rng import Streams
 from ddobench.store.cache import ArrayCache
 
 NULL = 1e-3  # a direction with less than this share of the largest variance counts as empty
 
 Matrix = NDArray[np.float64]
+ROUNDS = 100  # of 2-means at most
+SEEN = 2.5  # scores beyond are extrapolated more than seen
+GAP = 0.1  # between clusters that have no value in common
+FEWEST = 20  # rows that make a cluster
+
+Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -258,3 +263,95 @@ def _interpolate(x: Matrix, at: Matrix, values: Matrix) -> Matrix:
             x[seed, :, column], at[seed, column], values[seed, column]
         )
     return mapped
+
+
+@dataclass(kw_only=True)
+class Stitched(Scores):
+    """Normal scores within each of two clusters, if there are two, shifted to match. Ours.
+
+    Normal scores undo a monotone map of single variables if the hidden coordinates are normal. If
+    these are a mixture of two normals, a linear function of them has two modes and its scores have
+    one, so that scores of the whole column are distorted; scores within a cluster are not. So each
+    cluster is scored separately, and the second is shifted onto the first, column by column, by the
+    mean difference over the range of values that both share. The whitening uses the covariance
+    within clusters, which preserves their distance.
+
+    Clusters are found by 2-means along the first principal component of the plain scores. They
+    count as two if their centres are at least `separation` standard deviations (within clusters)
+    apart; splitting a single normal gives 2.65. Otherwise the result equals `latent=scores`. More
+    than two clusters, or two of different shape, are not covered.
+    """
+
+    name: ClassVar[str] = "stitched"
+    standardised: ClassVar[bool] = True  # within clusters; to scale columns again would undo that
+
+    separation: float = 4.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.separation <= 0:
+            raise UsageError(f"latent.separation must be positive, got {self.separation}")
+
+    def fit(self, data: Dataset, rng: Streams, cache: ArrayCache) -> None:  # noqa: ARG002
+        """Look for two clusters in each seed, score, and whiten within them."""
+        x = data.x.numpy()  # (S, N, d)
+        plain = normal_scores(x, axis=1)
+        scores, around = np.empty_like(plain), np.empty_like(plain)
+        self._apart = []
+        for s, rows in enumerate(plain):
+            second, apart = cut_in_two(rows)
+            self._apart.append(apart)
+            if apart < self.separation or min(second.sum(), (~second).sum()) < FEWEST:
+                scores[s], around[s] = rows, rows.mean(axis=0)
+                continue
+            scores[s] = stitch(x[s], second)
+            for part in (second, ~second):
+                around[s, part] = scores[s, part].mean(axis=0)
+        whitening = Whitening.of(torch.from_numpy(scores), self.dim, torch.from_numpy(around))
+        self._prepare(data.x, scores, whitening)
+
+    def health(self) -> list[dict[str, Any]]:
+        """Return how far two clusters are apart, and whether they count as two."""
+        return [
+            {"cluster_separation": apart, "clusters": 2 if apart >= self.separation else 1}
+            for apart in self._apart
+        ]
+
+
+def cut_in_two(rows: Matrix) -> tuple[Mask, float]:  # (N, d) -> (N,) bool, separation
+    """Return which rows are in the second cluster along the main direction, and how far apart."""
+    centred = torch.from_numpy(rows - rows.mean(axis=0))
+    main: Tensor = torch.linalg.eigh(centred.T @ centred).eigenvectors[:, -1]
+    along = (centred @ main).numpy()  # (N,)
+    second = along > np.median(along)
+    for _ in range(ROUNDS):
+        if second.all() or not second.any():
+            return second, 0.0
+        middle = (along[second].mean() + along[~second].mean()) / 2
+        moved = along > middle
+        if (moved == second).all():
+            break
+        second = moved
+    low, high = along[~second], along[second]
+    within = np.sqrt((low.var() * len(low) + high.var() * len(high)) / len(along))
+    return second, float((high.mean() - low.mean()) / within) if within > 0 else 0.0
+
+
+def stitch(x: Matrix, second: Mask) -> Matrix:  # (N, d), (N,) bool -> (N, d)
+    """Score each cluster by itself, then shift the second so that both agree on shared values."""
+    scores = np.empty_like(x)
+    for part in (second, ~second):
+        scores[part] = normal_scores(x[part], axis=0)
+    for column in range(x.shape[1]):
+        ours, theirs = (
+            np.interp(x[:, column], np.sort(x[part, column]), np.sort(scores[part, column]))
+            for part in (~second, second)
+        )
+        shared = (np.abs(ours) < SEEN) & (np.abs(theirs) < SEEN)
+        if shared.any():
+            scores[second, column] += (ours - theirs)[shared].mean()
+        else:  # nothing in common: one begins a little after the other ends
+            above = x[second, column].min() > x[~second, column].max()
+            reach = GAP + (np.ptp(scores[~second, column]) + np.ptp(scores[second, column])) / 2
+            scores[second, column] += reach if above else -reach
+    return scores

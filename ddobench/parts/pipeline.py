@@ -22,10 +22,8 @@ from torch import Tensor
 
 from ddobench.contracts import Dataset, Insight, Method, Privilege, Proposal, Space
 from ddobench.errors import UsageError, check_one_of
-from ddobench.models.devices import pick_device
-from ddobench.models.standardise import Standardiser
-from ddobench.parts.axes import Axes
-from ddobench.parts.coordinates import Coordinates
+from ddobench.models.tensors import Standardiser, pick_device
+from ddobench.parts.coordinates import Axes, Coordinates
 from ddobench.parts.discovery import Complete, Discovery, GraphInputs
 from ddobench.parts.latents import Identity, Latent
 from ddobench.parts.relaxation import RELAXATIONS, Relaxation

@@ -1,21 +1,26 @@
-"""Categories as real codes, and back: the one place where categorical designs meet gradients.
+"""Categorical designs as real codes, and back, for methods that need gradients.
 
-Design-Bench (Trabucco, Geng, Kumar, Levine 2022) gives a variable with q categories q - 1 logits:
-the logarithm of its one-hot code mixed with a little uniform mass, minus that of category 0. For
-one-hot h that is log(1 + 1.5 q) (h_k - h_0) at its mass of 0.4; as codes are standardised next, the
-factor, and with it the mass, has no effect on anything. So the codes here are h_k - h_0, k >= 1
-(`logits`, the default: a bit has one code), or all of h (`onehot`). On the way back the largest
-wins, category 0 having the logit 0; a design is always of whole categories.
+Design-Bench (Trabucco, Geng, Kumar, Levine 2022) represents a variable with q categories by q - 1
+logits: the logarithm of its one-hot code mixed with some uniform mass, minus that of category 0.
+For one-hot h this is log(1 + 1.5 q) (h_k - h_0) at its mass of 0.4. As codes are standardised
+afterwards, neither the factor nor the mass has an effect. So the codes here are h_k - h_0, k >= 1
+(`logits`, the default: a bit has one code), or all of h (`onehot`). Decoding takes the largest
+code, with a logit of 0 for category 0, so that a decoded design always has whole categories.
+
+The pipeline relaxes designs itself; `RelaxedMethod` does so for methods without parts.
 """
 
+from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-from ddobench.contracts import Dataset, Privileged, Space
+from ddobench.contracts import Dataset, Method, Privileged, Proposal, Space
 from ddobench.errors import check_one_of
 from ddobench.graphs import Graph
+from ddobench.rng import Streams
 
 RELAXATIONS = ("logits", "onehot")
 
@@ -75,3 +80,54 @@ class Relaxation:
     def _has_all(self) -> bool:
         """Whether category 0 has a code of its own."""
         return len(self.levels) == sum(self.sizes)
+
+
+@dataclass(kw_only=True)
+class RelaxedMethod(Method):
+    """A method that sees continuous designs only."""
+
+    relaxation: str = "logits"
+
+    def __post_init__(self) -> None:
+        check_one_of("method.relaxation", self.relaxation, RELAXATIONS)
+
+    @abstractmethod
+    def fit_codes(self, data: Dataset, rng: Streams) -> None:
+        """Learn from a continuous table."""
+
+    @abstractmethod
+    def propose_codes(self, starts: Tensor, rng: Streams) -> Iterator[Proposal]:
+        """Yield continuous designs at each iteration, from visible ones (S, K, e)."""
+
+    def predict_codes(self, x: Tensor) -> Tensor | None:  # noqa: ARG002 - a default for all methods
+        """Return the model's value of continuous designs (S, K, e), (S, K), or None."""
+        return None
+
+    def count_codes(self, space: Space) -> int:
+        """Return how many codes designs of a space have."""
+        relaxed = self._relax(space)
+        return space.d if relaxed is None else len(relaxed.levels)
+
+    def fit(self, data: Dataset, rng: Streams) -> None:
+        """Learn from the table, relaxed if need be."""
+        self._relaxed = self._relax(data.space)
+        self.fit_codes(data if self._relaxed is None else self._relaxed.relax(data), rng)
+
+    def propose(self, starts: Tensor, rng: Streams) -> Iterator[Proposal]:
+        """Yield designs, of whole categories if need be."""
+        for proposal in self.propose_codes(self._encode(starts), rng):
+            if self._relaxed is None:
+                yield proposal
+            else:
+                designs = self._relaxed.decode(proposal.designs)
+                yield Proposal(designs, iteration=proposal.iteration)
+
+    def predict(self, x: Tensor) -> Tensor | None:  # (S, K, d) -> (S, K)
+        """Return the model's value of designs."""
+        return self.predict_codes(self._encode(x))
+
+    def _relax(self, space: Space) -> Relaxation | None:
+        return Relaxation.of(space, self.relaxation) if space.categorical else None
+
+    def _encode(self, x: Tensor) -> Tensor:  # (S, K, d) -> (S, K, e)
+        return x if self._relaxed is None else self._relaxed.encode(x)

@@ -18,12 +18,10 @@ from torch import Tensor
 
 from ddobench.contracts import Dataset
 from ddobench.errors import UsageError, check_one_of, check_whole
-from ddobench.models.devices import pick_device, send
 from ddobench.models.networks import Passes, StackedMLP
-from ddobench.models.standardise import Standardiser
-from ddobench.models.training import Training
+from ddobench.models.tensors import Standardiser, pick_device, send
+from ddobench.models.training import Training, thin
 from ddobench.parts.latents import Codes, Latent
-from ddobench.parts.surrogates import thin
 from ddobench.rng import Streams
 from ddobench.seeds import format_seeds
 from ddobench.store.cache import ArrayCache, Arrays, Shapes
@@ -219,6 +217,29 @@ class VAE(Latent):
 
 
 _OF_NO_TRAINING = ("codes", "device")
+
+
+@dataclass(kw_only=True)
+class ReseededVAE(VAE):
+    """A VAE whose weights, minibatches and noise also depend on `reseed`.
+
+    The seed of a run determines its instance and all random numbers of its method. With `reseed`
+    the VAE, or the surrogate (`ReseededMLP`), is trained again on the same rows, which separates
+    the variance due to its training from that of the instance:
+    python -m ddobench -m experiment=vae_spread
+    """
+
+    name: ClassVar[str] = "vae_reseeded"
+
+    reseed: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_whole("latent.reseed", self.reseed, 0)
+
+    def fit(self, data: Dataset, rng: Streams, cache: ArrayCache) -> None:
+        """Train the seeds that are not in the cache for this `reseed`."""
+        super().fit(data, rng.child(f"reseed{self.reseed}"), cache)
 
 
 class BoundStep:

@@ -5,8 +5,7 @@ from typing import ClassVar
 
 from ddobench.contracts import Method, Proposal
 from ddobench.errors import UsageError
-from ddobench.models.products import multiply
-from ddobench.models.standardise import Standardiser
+from ddobench.models.tensors import Standardiser, multiply
 
 
 @dataclass(kw_only=True)

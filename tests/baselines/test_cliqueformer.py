@@ -13,6 +13,7 @@ from ddobench.errors import UsageError
 from ddobench.graphs import Graph
 from ddobench.models.training import Training
 from ddobench.rng import Stream, Streams
+from tests.support.catalogue import refusal
 
 RNG = Streams([0], "test")
 
@@ -114,3 +115,8 @@ def test_senseless_settings_are_refused(settings: dict[str, int], reason: str) -
 def test_patience_is_refused() -> None:
     with pytest.raises(UsageError, match=r"patience must be null here, got 3"):
         Cliqueformer(training=Training(patience=3))
+
+
+def test_attention_between_many_codes_is_declined() -> None:
+    reason = refusal("ehrlich", "cliqueformer")  # 16 letters of 32 states
+    assert reason == "attention between 496 codes takes too long; it has at most 256"

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from ddobench.baselines.cma import CMA, Rates, Strategies
+from ddobench.contracts import Space
 from ddobench.errors import UsageError
 from ddobench.parts.search import AscentStep
 from ddobench.rng import Streams
@@ -88,3 +89,9 @@ def test_settings_that_make_no_sense_are_refused(
 ) -> None:
     with pytest.raises(UsageError, match=complaint):
         CMA(**settings)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("codes", "declined"), [(500, False), (501, True)])
+def test_covariances_of_many_codes_are_declined(codes: int, declined: bool) -> None:
+    reason = CMA().declines(Space(codes))
+    assert (reason is not None and "at most 500 codes" in reason) == declined

@@ -13,8 +13,8 @@ from ddobench.errors import UsageError
 from ddobench.models.networks import StackedMLP
 from ddobench.models.training import Training
 from ddobench.parts.pipeline import Pipeline
+from ddobench.parts.search import TopAscent
 from ddobench.parts.surrogates import NetworkModel
-from ddobench.parts.top import TopAscent
 from ddobench.rng import Streams
 from tests.support.lineups import assemble
 

@@ -7,8 +7,8 @@ from torch import Tensor
 from ddobench.baselines.ridge import AdditiveRidge, QuadraticRidge, Ridge
 from ddobench.contracts import Dataset, Space
 from ddobench.errors import UsageError
-from ddobench.parts.cautious import Cautious
 from ddobench.parts.pipeline import Pipeline
+from ddobench.parts.search import Cautious
 from ddobench.rng import Streams
 from tests.support.lineups import assemble
 

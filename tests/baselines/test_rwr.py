@@ -7,7 +7,7 @@ from torch.distributions import Normal
 from ddobench.baselines.rwr import RWR
 from ddobench.contracts import Dataset, Space
 from ddobench.errors import UsageError
-from ddobench.models.standardise import Standardiser
+from ddobench.models.tensors import Standardiser
 from ddobench.models.training import Training
 from ddobench.parts.pipeline import Pipeline
 from ddobench.rng import Streams

@@ -8,11 +8,11 @@ import torch
 from scipy.optimize import minimize
 
 from ddobench.exact.bounding import TOLERANCE
-from ddobench.exact.bumps import Gaussian, RBFSum, draw_rbf
 from ddobench.exact.families import choose_family
 from ddobench.exact.max_sum import Table, Values, max_marginals, maximise
 from ddobench.exact.optimum import find_peak
 from ddobench.exact.ridges import Ridge
+from ddobench.exact.terms import Gaussian, RBFSum, draw_rbf
 from ddobench.rng import Stream
 
 LARGE = [

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 
 from ddobench.models.networks import Passes, StackedMLP
-from ddobench.models.products import multiply
+from ddobench.models.tensors import multiply
 from ddobench.rng import Streams
 
 CPU = torch.device("cpu")

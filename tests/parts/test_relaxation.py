@@ -1,6 +1,8 @@
-"""Categories as real codes: the way there, the way back, and methods that work on them."""
+"""Categories as real codes and back, in the pipeline and in methods without parts."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -12,16 +14,13 @@ from ddobench.baselines.units import LowRankUnits
 from ddobench.contracts import Dataset, Privileged, Proposal, Space
 from ddobench.errors import UsageError
 from ddobench.graphs import Graph
-from ddobench.models.standardise import Standardiser
-from ddobench.parts.axes import Identity as PlainAxes
-from ddobench.parts.cautious import Cautious
+from ddobench.models.tensors import Standardiser
+from ddobench.parts.coordinates import OwnAxes
 from ddobench.parts.discovery import Complete
-from ddobench.parts.hop import Hop
-from ddobench.parts.latents import Identity, Latent, Scores
+from ddobench.parts.latents import Identity, Latent, Scores, Stitched
 from ddobench.parts.pipeline import Pipeline
-from ddobench.parts.relaxation import RELAXATIONS, Relaxation
-from ddobench.parts.search import Search
-from ddobench.parts.stitched import Stitched
+from ddobench.parts.relaxation import RELAXATIONS, Relaxation, RelaxedMethod
+from ddobench.parts.search import Cautious, Hop, Search
 from ddobench.parts.surrogates import Surrogate
 from ddobench.rng import Streams
 from tests.support import lineups
@@ -31,6 +30,11 @@ SIZES = (4, 2, 3, 4)
 MIXED = Space(4, SIZES)
 
 each_kind = pytest.mark.parametrize("kind", RELAXATIONS)
+RNG = Streams([0], "test")
+LETTERS = Dataset(
+    torch.tensor([[[0.0, 2.0], [1.0, 0.0]]]), torch.tensor([[1.0, 2.0]]), Space(2, (2, 3))
+)
+REALS = Dataset(LETTERS.x / 3, LETTERS.y, Space(2))
 
 
 def draw(n: int = 200, sizes: tuple[int, ...] = SIZES) -> Dataset:
@@ -43,7 +47,7 @@ def draw(n: int = 200, sizes: tuple[int, ...] = SIZES) -> Dataset:
 
 def line_up(latent: Latent, surrogate: Surrogate, search: Search) -> Pipeline:
     return Pipeline(
-        latent=latent, axes=PlainAxes(), graph=Complete(), surrogate=surrogate, search=search,
+        latent=latent, axes=OwnAxes(), graph=Complete(), surrogate=surrogate, search=search,
         device="cpu",
     )  # fmt: skip
 
@@ -174,7 +178,7 @@ def test_too_many_features_are_declined_and_counted() -> None:
 def test_an_unknown_relaxation_is_refused() -> None:
     with pytest.raises(UsageError, match=r"^method.relaxation must be "):
         Pipeline(
-            latent=Identity(), axes=PlainAxes(), graph=Complete(), surrogate=QuadraticRidge(),
+            latent=Identity(), axes=OwnAxes(), graph=Complete(), surrogate=QuadraticRidge(),
             search=Cautious(), relaxation="softmax",
         )  # fmt: skip
 
@@ -184,3 +188,45 @@ def test_a_seed_does_not_depend_on_its_companions() -> None:
     alone = Dataset(data.x[1:], data.y[1:], data.space)
     both, one = propose(lineups.ga(), data), propose(lineups.ga(), alone, SEEDS[1:])
     np.testing.assert_array_equal(both[-1].designs[1], one[-1].designs[0])
+
+
+@dataclass(kw_only=True)
+class Nudge(RelaxedMethod):
+    """Add a little to every code, and value designs by the first."""
+
+    name: ClassVar[str] = "nudge"
+
+    def fit_codes(self, data: Dataset, rng: Streams) -> None:  # noqa: ARG002
+        self.seen = data
+
+    def propose_codes(self, starts: Tensor, rng: Streams) -> Iterator[Proposal]:  # noqa: ARG002
+        yield Proposal(starts + 0.1, starts[..., 0], 7)
+
+    def predict_codes(self, x: Tensor) -> Tensor:
+        return x[..., 0]
+
+
+def test_categories_are_seen_as_codes_and_proposed_whole() -> None:
+    method = Nudge()
+    method.fit(LETTERS, RNG)
+    assert not method.seen.space.categorical
+    assert method.seen.space.d == 3  # one code of the bit, two of the letter
+    (proposal,) = method.propose(LETTERS.x, RNG)
+    assert torch.equal(proposal.designs, LETTERS.x)
+    assert proposal.iteration == 7
+    assert proposal.predicted is None  # what was predicted of codes is not true of categories
+    assert torch.equal(method.predict(LETTERS.x), torch.tensor([[-1.0, 1.0]], dtype=torch.float64))  # type: ignore[arg-type]
+
+
+def test_real_designs_are_left_alone() -> None:
+    method = Nudge()
+    method.fit(REALS, RNG)
+    assert method.seen is REALS
+    (proposal,) = method.propose(REALS.x, RNG)
+    assert torch.equal(proposal.designs, REALS.x + 0.1)
+    assert proposal.predicted is not None
+
+
+def test_an_unknown_relaxation_of_a_method_without_parts_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"relaxation must be one of logits, onehot, got 'bits'"):
+        Nudge(relaxation="bits")

@@ -14,7 +14,7 @@ from ddobench.contracts import Dataset, Space
 from ddobench.errors import UsageError
 from ddobench.models.networks import StackedMLP
 from ddobench.models.training import Training
-from ddobench.parts.vae import VAE, BoundStep
+from ddobench.parts.vae import VAE, BoundStep, ReseededVAE
 from ddobench.rng import Streams
 from ddobench.store.cache import ArrayCache, Arrays
 from ddobench.tasks.rbf import RBF
@@ -249,3 +249,29 @@ def test_means_have_no_deviation() -> None:
 def test_impossible_knobs_are_refused(change: dict[str, object], sentence: str) -> None:
     with pytest.raises(UsageError, match=sentence):
         replace(QUICK, **change)  # type: ignore[arg-type]
+
+
+def reseeded(reseed: int, cache: ArrayCache | None = None) -> Tensor:
+    """Return what a freshly fitted VAE decodes from some codes."""
+    vae = ReseededVAE(dim=3, width=13, training=QUICK.training, device="cpu", reseed=reseed)
+    vae.fit(make_data((3, 5)), Streams((3, 5), "method/latent"), cache or ArrayCache())
+    return vae.decode(torch.ones(2, 3, 3, dtype=torch.float64))
+
+
+def test_reseeding_changes_the_training_and_repeats_it_for_the_same_number() -> None:
+    assert reseeded(0).equal(reseeded(0))
+    assert not reseeded(0).equal(reseeded(1))
+
+
+def test_the_cache_distinguishes_reseeded_vaes(tmp_path: Path) -> None:
+    cache = ArrayCache(tmp_path, "task")
+    first, second = reseeded(0, cache), reseeded(1, cache)
+    assert len([*tmp_path.glob("vae-*")]) == 2
+    assert reseeded(0, cache).equal(first)
+    assert reseeded(1, cache).equal(second)
+    assert second.equal(reseeded(1))
+
+
+def test_a_negative_reseed_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"latent\.reseed must be a whole number"):
+        ReseededVAE(dim=3, training=QUICK.training, reseed=-1)

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import ddobench
-from ddobench.models.devices import pick_device, send
+from ddobench.models.tensors import pick_device, send
 from ddobench.store.runs import read_record
 from tests.support.records import OWN, same_record
 

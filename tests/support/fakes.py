@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ddobench.contracts import Dataset, Description, Method, Problem, Proposal, Space, Task
-from ddobench.models.products import multiply
+from ddobench.models.tensors import multiply
 from ddobench.parts.surrogates import Model
 from ddobench.rng import Streams
 from ddobench.runner.spec import Specification, digest

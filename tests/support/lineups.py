@@ -6,7 +6,7 @@ from ddobench.baselines.coms import Conservative
 from ddobench.baselines.linear import Linear
 from ddobench.baselines.rwr import RWR
 from ddobench.models.training import Training
-from ddobench.parts.axes import Identity as PlainAxes
+from ddobench.parts.coordinates import OwnAxes
 from ddobench.parts.discovery import Complete
 from ddobench.parts.latents import Identity
 from ddobench.parts.pipeline import Pipeline
@@ -19,7 +19,7 @@ QUICK = Training(steps=80, batch=32, rate=3e-3)
 def assemble(surrogate: Surrogate, search: Search) -> Pipeline:
     """Put a surrogate and a search together on the designs themselves."""
     return Pipeline(
-        latent=Identity(), axes=PlainAxes(), graph=Complete(), surrogate=surrogate, search=search,
+        latent=Identity(), axes=OwnAxes(), graph=Complete(), surrogate=surrogate, search=search,
         device="cpu",
     )  # fmt: skip
 

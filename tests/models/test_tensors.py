@@ -1,4 +1,4 @@
-"""Products of stacks: the same bits in a stack of any size, on any machine."""
+"""Devices, products of stacks with the same bits in a stack of any size, standardisation."""
 
 from collections.abc import Callable, Iterator
 from itertools import product
@@ -7,7 +7,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from ddobench.models.products import multiply
+from ddobench.errors import UsageError
+from ddobench.models.tensors import Standardiser, multiply, pick_device
 from ddobench.rng import Streams
 from tests.support.rounding import by_address, lone_column, needs_mkl
 
@@ -18,6 +19,24 @@ FORMS: dict[str, Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]] = {
     "weights, lying": lambda x, w, e: (e.mT, x),  # noqa: ARG005
     "inputs": lambda x, w, e: (e, w.mT),  # noqa: ARG005
 }
+
+
+def test_the_cpu_is_always_there() -> None:
+    assert pick_device("cpu").type == "cpu"
+
+
+def test_auto_takes_the_gpu_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    for there, kind in ((True, "cuda"), (False, "cpu")):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda there=there: there)
+        assert pick_device("auto").type == kind
+
+
+def test_a_gpu_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(UsageError, match="device=cuda needs a GPU"):
+        pick_device("cuda")
+    with pytest.raises(UsageError, match="device must be one of auto, cpu, cuda"):
+        pick_device("tpu")
 
 
 @pytest.fixture(params=[1, 2])
@@ -91,3 +110,33 @@ def test_products_are_those_of_every_pair_and_go_where_they_are_told(
 def test_a_lone_product_leaves_the_number_of_threads_as_it_was(threads: int) -> None:
     multiply(*[one[:1] for one in operands("forward", 16, 41, 8, torch.float32)])
     assert torch.get_num_threads() == threads
+
+
+def test_every_seed_and_column_has_mean_0_and_deviation_1() -> None:
+    generator = torch.Generator().manual_seed(0)
+    table = torch.randn(3, 50, 4, generator=generator, dtype=torch.float64)
+    table = table * torch.tensor([1.0, 10.0, 100.0])[:, None, None] + torch.arange(4)
+    z = Standardiser.of(table).apply(table)
+    torch.testing.assert_close(z.mean(dim=1), torch.zeros(3, 4, dtype=torch.float64))
+    torch.testing.assert_close(z.std(dim=1, correction=0), torch.ones(3, 4, dtype=torch.float64))
+    torch.testing.assert_close(Standardiser.of(table).undo(z), table)
+
+
+@pytest.mark.bits
+def test_a_seed_is_standardised_the_same_beside_any_companions() -> None:
+    generator = torch.Generator().manual_seed(0)
+    tables = torch.randn(9, 2000, 41, generator=generator, dtype=torch.float64)
+    few, many = Standardiser.of(tables[2:4]), Standardiser.of(tables)
+    assert torch.equal(few.mean[0], many.mean[2])
+    assert torch.equal(few.scale[0], many.scale[2])
+    values = tables[..., 0].contiguous()
+    few, many = Standardiser.of(values[2:4]), Standardiser.of(values)
+    assert torch.equal(few.mean[0], many.mean[2])
+    assert torch.equal(few.scale[0], many.scale[2])
+
+
+def test_a_constant_column_is_only_shifted() -> None:
+    table = torch.full((2, 5, 1), 7.0)
+    standardiser = Standardiser.of(table)
+    assert not standardiser.apply(table).any()
+    assert torch.equal(standardiser.undo(standardiser.apply(table)), table)

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from ddobench.baselines.clique_transformer import (
+from ddobench.graphs import Graph
+from ddobench.models.clique_transformer import (
     Block,
     CliqueChain,
     Decoder,
@@ -12,7 +13,6 @@ from ddobench.baselines.clique_transformer import (
     Shape,
     TokenNorm,
 )
-from ddobench.graphs import Graph
 from ddobench.rng import Stream
 
 RNG = Stream(0, "test")

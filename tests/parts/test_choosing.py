@@ -8,13 +8,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from ddobench.baselines.choosing import Trial
-from ddobench.baselines.selected import Selected
 from ddobench.check.method_promises import companions
 from ddobench.check.promises import Subject
 from ddobench.contracts import Dataset, Hidden, Method, Privilege, Privileged, Proposal, Space
 from ddobench.errors import UsageError
 from ddobench.graphs import Graph
+from ddobench.parts.choosing import Selected, Trial
 from ddobench.rng import Streams
 from tests.support.catalogue import specification
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ddobench.graphs import Graph
-from ddobench.models.devices import send
+from ddobench.models.tensors import send
 from ddobench.rng import Stream
 
 LEAST_SD, MOST_SD = 1e-3, 1e2  # of codes and designs

@@ -11,12 +11,22 @@ from torch import Tensor
 
 from ddobench.exact.bounding import TOLERANCE, Cells, Landscape, Peak
 from ddobench.exact.boxes import Box
-from ddobench.exact.bumps import Cauchy, Gaussian, Laplace, Radial, RBFSum, draw_rbf
 from ddobench.exact.families import choose_family
-from ddobench.exact.networks import Network, NetworkSum, draw_networks
 from ddobench.exact.optimum import find_peak
 from ddobench.exact.ridges import Ridge
-from ddobench.exact.terms import TERMS, CliqueSum
+from ddobench.exact.terms import (
+    TERMS,
+    Cauchy,
+    CliqueSum,
+    Gaussian,
+    Laplace,
+    Network,
+    NetworkSum,
+    Radial,
+    RBFSum,
+    draw_networks,
+    draw_rbf,
+)
 from ddobench.rng import Stream
 
 GRAPHS = [

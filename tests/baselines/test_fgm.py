@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 import torch
 
-from ddobench.baselines.fgm_discrete import DiscreteFGM, cover
-from ddobench.baselines.table_sums import fit_tables
+from ddobench.baselines.fgm import DiscreteFGM, cover
 from ddobench.contracts import Dataset, Privileged, Proposal, Space
 from ddobench.errors import UsageError
+from ddobench.exact.table_sums import fit_tables
 from ddobench.graphs import Graph
-from ddobench.models.one_hot import configuration
-from ddobench.parts.pairs import Pairs
+from ddobench.models.least_squares import configuration
+from ddobench.parts.discovery import Pairs
 from ddobench.rng import Streams
 from ddobench.tasks.quadratic import Quadratic
 
@@ -217,7 +217,7 @@ def test_a_ridge_that_is_given_is_taken() -> None:
 def test_a_dense_graph_is_climbed_and_the_record_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     data, _ = hidden_pairs()
     exact = discovering(data)[1].predicted
-    monkeypatch.setattr("ddobench.baselines.table_sums.MOST_CELLS", 10)
+    monkeypatch.setattr("ddobench.exact.table_sums.MOST_CELLS", 10)
     method, proposal = discovering(data)
     assert [one["found_by"] for one in method.diagnostics()] == ["single changes"] * 2
     assert proposal.designs.shape == (2, 20, 5)
@@ -225,7 +225,7 @@ def test_a_dense_graph_is_climbed_and_the_record_says_so(monkeypatch: pytest.Mon
     assert proposal.predicted is not None
     assert (proposal.predicted[:, 0] <= exact[:, 0] + 1e-9).all()
     assert (proposal.predicted[:, 0] >= method.predict(data.x[:, :20]).amax(dim=1)).all()
-    monkeypatch.setattr("ddobench.baselines.fgm_discrete.LARGEST_TABLE", 10)
+    monkeypatch.setattr("ddobench.baselines.fgm.LARGEST_TABLE", 10)
     told, _ = random_data(0)
     method = DiscreteFGM()
     assert propose(method, told, (0,)).designs.shape == (1, 1, 5)
