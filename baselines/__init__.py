@@ -1,1 +1,1 @@
-"""Methods; one file is one method, readable top to bottom."""
+"""Methods; one file is what makes one method itself."""

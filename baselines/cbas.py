@@ -43,7 +43,7 @@ from ddobench.parts.relaxation import RelaxedMethod
 from ddobench.parts.vae import VAE, BoundStep
 from ddobench.rng import Streams
 
-TINY = 1e-30  # the least probability whose logarithm is taken
+TINY = 1e-30  # smaller probabilities count as this
 ROWS_AT_ONCE = 1024
 
 
@@ -74,7 +74,7 @@ class GaussianHeads:
             )
 
     def fit(self, x: Tensor, y: Tensor, rng: Streams) -> "Mixture":  # (S, N, d), (S, N)
-        """Train the members, each on rows drawn with repetition from those not held out."""
+        """Train the members, each on a bootstrap of the rows that are not held out."""
         split = self.training.split(x.shape[1], rng.child("split"))
         networks, histories = [], []
         for member in range(self.members):
@@ -82,13 +82,13 @@ class GaussianHeads:
             sizes = [x.shape[2], *[self.width] * self.depth, 2]
             network = StackedMLP(sizes, streams.child("weights"), x.device)
             picked = streams.child("bootstrap").integers(split.trained.shape[1], x.shape[1])
-            step, judge = (LikelihoodStep(network, self.least_sd, self.most_sd) for _ in range(2))
+            step, check = (LikelihoodStep(network, self.least_sd, self.most_sd) for _ in range(2))
             history = self.training.run(
                 [network],
                 [x, y],
                 Split(split.trained.gather(1, picked), split.held_out),
                 step=step,
-                check=judge.loss,
+                check=check.loss,
                 rng=streams.child("minibatches"),
                 what=f"head {member + 1}",
             )
@@ -120,14 +120,14 @@ class LikelihoodStep:
         return _negative_log_likelihood((mean - y) / sd, sd)
 
     def heads(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:  # (S, B, d) -> (S, B) each
-        """Return means, deviations, and where these stand between the least and the most."""
+        """Return means, standard deviations, and these as shares of their range."""
         mean, raw = self._passes.forward(x).unbind(dim=2)
         share = raw.sigmoid()
         return mean.contiguous(), self.least_sd + self.range * share, share
 
 
 class Mixture:
-    """A trained ensemble."""
+    """A trained ensemble of networks with normal outputs."""
 
     def __init__(
         self,
@@ -157,14 +157,14 @@ class Mixture:
 
     def failures(self) -> dict[int, str]:
         """Return the seeds whose training diverged, with the reason of the first member."""
-        told: dict[int, str] = {}
+        failures: dict[int, str] = {}
         for history in reversed(self.histories):
-            told |= history.failures
-        return told
+            failures |= history.failures
+        return failures
 
 
 def _average(members: Sequence[Tensor]) -> Tensor:  # (S, K) each -> (S, K)
-    """Add one after the other: a sum over a stacked axis may round by where an entry lies."""
+    """Add one after the other, as the rounding of a sum may depend on the memory layout."""
     total = members[0].clone()
     for one in members[1:]:
         total += one
@@ -177,7 +177,7 @@ def _negative_log_likelihood(away: Tensor, sd: Tensor) -> Tensor:  # (S, B) each
 
 @dataclass(kw_only=True)
 class CbAS(RelaxedMethod):
-    """Train a VAE further on its own better samples, weighted by how far it has gone."""
+    """Train a VAE further on its own better samples, with importance weights."""
 
     name: ClassVar[str] = "cbas"
     seeds_at_once: ClassVar[int | None] = 10
@@ -199,7 +199,7 @@ class CbAS(RelaxedMethod):
         if self.temper <= 0:
             raise UsageError(f"method.temper must be positive, got {self.temper}")
         self._failures: dict[int, str] = {}
-        self._told: list[dict[str, Tensor]] = []  # of each iteration, (S,) each
+        self._reports: list[dict[str, Tensor]] = []  # of each iteration, (S,) each
 
     def fit_codes(self, data: Dataset, rng: Streams) -> None:
         """Train the VAE and the ensemble."""
@@ -212,7 +212,7 @@ class CbAS(RelaxedMethod):
         self._failures |= {**self._ensemble.failures(), **self.vae.failures()}
 
     def propose_codes(self, starts: Tensor, rng: Streams) -> Iterator[Proposal]:
-        """Yield what the same codes stand for before the first iteration and after each."""
+        """Yield the designs of the same codes, before the first iteration and after each."""
         prior = Passes(self.vae.copy_networks()[1])
         encoder, decoder = self.vae.copy_networks()
         codes = rng.child("codes").normal(starts.shape[1], self.vae.dim)  # (S, K, e)
@@ -245,9 +245,9 @@ class CbAS(RelaxedMethod):
         return self._failures
 
     def diagnostics(self) -> Sequence[dict[str, Any]]:
-        """Return the level of each iteration and how many samples its weights amount to."""
+        """Return the level and the effective number of samples of each iteration."""
         return [
-            {name: [float(one[name][seed]) for one in self._told] for name in self._told[0]}
+            {name: [float(one[name][seed]) for one in self._reports] for name in self._reports[0]}
             for seed in range(len(self._y_scale.mean))
         ]
 
@@ -262,7 +262,7 @@ class CbAS(RelaxedMethod):
         level = self._ensemble.mean(x).quantile(self.percentile / 100, dim=1)  # (S,)
         log_weight = log_ratio + self._ensemble.exceed(x, level).clamp(min=TINY).log()
         weights = (self.temper * log_weight).softmax(dim=1)  # (S, n)
-        self._told.append(
+        self._reports.append(
             {
                 "level": self._y_scale.undo(level[:, None].cpu().double())[:, 0],
                 "effective_samples": 1 / weights.square().sum(dim=1),

@@ -1,38 +1,45 @@
-"""Cliqueformer (Kuba, Abbeel, Levine 2024): a transformer that rotates designs into given cliques.
+"""Cliqueformer (Kuba, Abbeel, Levine 2024): a transformer with latent variables in given cliques.
 
 A VAE whose latent variables form a fixed chain of cliques, with a regressor that is a mean over the
-cliques. The graph is not found: the encoder has to bring the data into it. With codes z drawn from
+cliques. The graph is not discovered: the encoder has to map the data to it. With codes z drawn from
 the encoder and k one random clique for each row,
 
     loss = beta (10 (f(z) - y)^2 + KL(q(z_k | x) | N(0, I))) - log p(x | z),    beta rising to 1,
 
-and designs climb f from the codes of the starts by AdamW, whose weight decay draws codes to 0,
-where the prior is. A copy of f that follows its training slowly (Polyak) is climbed. The
-networks are in `clique_transformer`. An adaptation: what differs is listed below.
+and designs climb f from the codes of the starts by AdamW, whose weight decay pulls codes to 0, the
+mean of the prior. They climb a running average of f (Polyak). The networks are in
+`ddobench.models.clique_transformer`. An adaptation; the deviations are listed below.
 
 `told` takes number, size and overlap of the cliques from the true graph, as the authors' settings
-do on their RBF tasks; otherwise the chain has `clique_size` and `overlap`, whatever the task, and
-is as long as it takes to have a latent variable for each design variable.
+do on their RBF tasks. Otherwise the chain has `clique_size` and `overlap` on every task, and is as
+long as it needs to be to have a latent variable for each design variable.
 
-With a learned variance and few steps the posterior seems to collapse nearly, so that whatever is
-decoded lies near the mean design; that design was not valued by itself. At d = 11 and N = 2000 with
-budget=small, seeds 1000 and 1001, the best 32 of 256 starts are worth 3.4 and 5.1 standard
-deviations once they are decoded, and 3.5 and 5.2 after the climb (told: 3.6 and 2.8, then 3.6 and
-4.4). After 300 training steps (seed 1000) the codes have standard deviations of 0.06 to 0.8 around
-0 and posteriors of 0.8 to 1.1. Look at iteration 0 before believing a climb.
+With a learned variance and few steps the posterior nearly collapses, so that all decoded designs
+seem to be near the mean design (whose own value was not measured). The best 32 of 256 starts at
+d = 11, N = 2000, budget=small, in standard deviations:
 
-Where we differ from the authors' code:
-- 2000 minibatches of 128 at rate 1e-3, there 40,000 of 512 at 1e-4, which take hours on a CPU;
-- the copy of the regressor has copies of the statistics of its batch normalisation as well; there
-  these stay at mean 0 and variance 1;
-- deviations of codes and designs are exp of what the networks put out, within the same limits;
-- designs climb 1000 steps, as there on all tasks but RBF, where 50 steps hardly move a design (the
-  curves show iteration 50); they start from the starts of all methods, there from 1000 random rows;
-- categorical designs are relaxed to real codes with a normal likelihood (`relaxed`); there the
+    seed                     1000    1001
+    decoded starts           3.4     5.1
+    after the climb          3.5     5.2
+    told: decoded starts     3.6     2.8
+    told: after the climb    3.6     4.4
+
+After 300 training steps (seed 1000) the codes have standard deviations of 0.06 to 0.8 around 0, and
+their posteriors of 0.8 to 1.1. Compare a climb with its iteration 0.
+
+Deviations from the authors' code:
+- 2000 minibatches of 128 at rate 1e-3; theirs 40,000 of 512 at 1e-4, which take hours on a CPU;
+- the average of the regressor also averages the statistics of its batch normalisation; theirs keep
+  mean 0 and variance 1;
+- standard deviations of codes and designs are exp of the outputs, within the same limits;
+- designs climb 1000 steps, as theirs on all tasks but RBF, where 50 steps hardly move a design (the
+  curves show iteration 50); they start from the starts of all methods, theirs from 1000 random
+  rows;
+- categorical designs are relaxed to real codes with a normal likelihood (`RelaxedMethod`); their
   decoder has a softmax at each position;
 - designs of more than 256 codes are declined: on a CPU they would take hours.
 
-Its rows: python -m ddobench -m method=cliqueformer,cliqueformer_told task=chain d=41 seed=0-9
+Commands: python -m ddobench -m method=cliqueformer,cliqueformer_told task=chain d=41 seed=0-9
 """
 
 from collections.abc import Iterator, Sequence
@@ -55,12 +62,12 @@ from ddobench.progress import track
 from ddobench.rng import Stream, Streams
 
 CLIP = 1.0  # the largest norm of a gradient
-MOST_CODES = 256  # tokens of a design; time and memory grow with their square
+MOST_CODES = 256  # tokens of a design; time and memory are quadratic in them
 
 
 @dataclass(kw_only=True)
 class Cliqueformer(RelaxedMethod):
-    """Climb a mean over cliques of latent variables that a transformer finds."""
+    """Climb a mean over cliques of latent variables that a transformer learns."""
 
     name: ClassVar[str] = "cliqueformer"
     seeds_at_once: ClassVar[int | None] = 1
@@ -108,11 +115,11 @@ class Cliqueformer(RelaxedMethod):
         self._failures: dict[int, str] = {}
 
     def privileges(self, space: Space) -> frozenset[Privilege]:  # noqa: ARG002
-        """Ask for the graph if it is told the shape of its cliques."""
+        """Ask for the graph if `told`."""
         return frozenset({"graph"}) if self.told else frozenset()
 
     def declines(self, data: Dataset) -> str | None:
-        """Decline where there is nothing to be told, or where attention would take hours."""
+        """Decline tasks without a graph if `told`, and designs with too many codes."""
         codes = self.count_codes(data.space)
         if codes > MOST_CODES:
             return f"attention between {codes:,} codes takes too long; it has at most {MOST_CODES}"
@@ -165,16 +172,16 @@ class Cliqueformer(RelaxedMethod):
         return self._y_scale.undo(value[None].to("cpu", torch.float64))
 
     def failures(self) -> dict[int, str]:
-        """Tell whether the training broke down."""
+        """Return the seed if its training failed."""
         return self._failures
 
     def diagnostics(self) -> Sequence[dict[str, Any]]:
-        """Return the shape of the chain, the loss over training, and how well values are known."""
+        """Return the shape of the chain, the loss over training, and the held-out accuracy."""
         predicted, truth = self._held_out
         chain = {name: getattr(self._chain, name) for name in ("count", "size", "overlap")}
         return [
             {
-                "clique_chain": chain,  # not `cliques`: those are of a graph that was found
+                "clique_chain": chain,  # not `cliques`, which are those of a discovered graph
                 "training_loss": thin(self._losses.numpy()),
                 "training_steps": len(self._losses),
                 "held_out_r2": explained(predicted, truth),
@@ -200,7 +207,7 @@ class Cliqueformer(RelaxedMethod):
         )
 
     def _train(self, batches: Minibatches, stream: Stream) -> Tensor:  # (steps,)
-        """Take all steps and return their losses."""
+        """Train for all steps and return their losses."""
         parameters = list(self._networks.parameters())
         optimiser = torch.optim.AdamW(
             parameters, lr=self.training.rate, weight_decay=self.training.weight_decay
@@ -227,12 +234,12 @@ class Cliqueformer(RelaxedMethod):
         cliques = z[:, self._members]  # (B, C, c)
         middle, spread = self._networks["decoder"](cliques)  # (B, d) each
         missed = ((x - middle) / spread).square() / 2 + spread.log() + ln(2 * pi) / 2
-        mistaken = (self._networks["regressor"](cliques, noise) - y).square().mean()
+        squared_error = (self._networks["regressor"](cliques, noise) - y).square().mean()
         divergence = (mean.square() + sd.square() - 1) / 2 - sd.log()  # (B, e)
         picked = self._members[noise.integers(self._chain.count, len(x))]  # (B, c)
-        narrowed = divergence.gather(1, picked.to(x.device)).sum(dim=1).mean()
-        learned = beta * (self.value_weight * mistaken + narrowed)
-        total: Tensor = learned + missed.sum(dim=1).mean()
+        kl = divergence.gather(1, picked.to(x.device)).sum(dim=1).mean()
+        regularised = beta * (self.value_weight * squared_error + kl)
+        total: Tensor = regularised + missed.sum(dim=1).mean()
         return total
 
     def _standardise(self, x: Tensor) -> Tensor:  # (1, K, d) -> (K, d)
@@ -258,8 +265,6 @@ class Cliqueformer(RelaxedMethod):
 
 @torch.no_grad()
 def follow(copy: nn.Module, original: nn.Module, share: float) -> None:
-    """Move all numbers of a copy, statistics included, a share of the way to the original."""
-    for ours, theirs in zip(
-        copy.state_dict().values(), original.state_dict().values(), strict=True
-    ):
-        ours.lerp_(theirs, share)
+    """Move the parameters and statistics of a copy by a share towards the original."""
+    for own, target in zip(copy.state_dict().values(), original.state_dict().values(), strict=True):
+        own.lerp_(target, share)

@@ -1,26 +1,29 @@
 """CMA-ES on a learned model of the value (Hansen and Ostermeier 2001), from each of the best rows.
 
-Every start has an evolution strategy of its own, all of them stepped at once: a normal distribution
-of designs whose mean, step size and covariance follow the better half of what is drawn from it. The
-proposals are the best designs that each strategy has come by, its start included, as the model
-values them.
+Every start has its own evolution strategy, and all are updated at once: a normal distribution of
+designs whose mean, step size and covariance follow the better half of its samples. The proposals
+are the best designs that each strategy has found by the model, including its start.
 
 The settings are those of Design-Bench (Trabucco, Geng, Kumar, Levine 2022): 128 strategies, sigma
 0.5 in standardised units, on the mean of five bootstrapped networks. Rates and weights are the
 defaults of Hansen's tutorial (arXiv 1604.00772), and as many designs are drawn: 4 + 3 log d.
 
-Where we differ: weights of the worse half are zero (no active update, which the package `cma` has);
-nothing stops a strategy before its 100 iterations; the start counts among what was found.
+Deviations: weights of the worse half are zero (no active update, which the package `cma` has); no
+strategy stops before its 100 iterations; the start is one of the designs found.
 
-Checked against the package `cma` 4.5.0 (CMA_active off) in 10 dimensions, from all ones with sigma
-0.5; medians over 15 seeds of log10 of the best value, theirs and ours. Sphere: -5.95 and -5.91
-after 100 iterations, -12.56 and -12.69 after 200. Ellipsoid with axes up to 100: 1.18 and 1.03,
--0.54 and -0.27, with quartiles 0.9 apart. (It has other rates for two of the five things learned.)
+Compared with the package `cma` 4.5.0 (CMA_active off) in 10 dimensions, from all ones with sigma
+0.5; medians over 15 seeds of log10 of the best value. The quartiles of the ellipsoid are 0.9 apart.
+(The package has other rates for two of the five learned quantities.)
+
+    iterations                          100              200
+                                        theirs  ours     theirs   ours
+    sphere                              -5.95   -5.91    -12.56   -12.69
+    ellipsoid with axes up to 100        1.18    1.03     -0.54    -0.27
 
 On TFBind8 (`budget=few_designs`, seeds 1000 and 1001) the best and the median of 128 designs are
 0.96 and 0.57; the table in RaM's paper has 0.94 and 0.54.
 
-Its row: python -m ddobench -m method=cma task=chain d=41 seed=0-9
+Command: python -m ddobench -m method=cma task=chain d=41 seed=0-9
 """
 
 from collections.abc import Iterator, MutableMapping
@@ -65,7 +68,7 @@ class CMA(Search):
             check_whole("search.population", self.population, 4, "null draws 4 + 3 log d")
 
     def declines(self, space: Space) -> str | None:
-        """Decline designs whose covariances would not fit into memory."""
+        """Decline designs whose covariances do not fit into memory."""
         if space.d > MOST_CODES:
             return (
                 f"search=cma keeps a covariance of {space.d:,} codes for each of "
@@ -74,7 +77,7 @@ class CMA(Search):
         return None
 
     def begin(self, starts: Tensor, data: Dataset) -> Tensor:  # (S, K, d) -> (S, at most K, d)
-        """Return the rows to draw around."""
+        """Return the rows to start from."""
         return pick_beginning(self.begin_at, self.designs, starts, data)
 
     def run(
@@ -82,9 +85,9 @@ class CMA(Search):
         start: Tensor,
         model: Model,
         rng: Streams,
-        failures: MutableMapping[int, str],  # noqa: ARG002 - a value that is no number is never best
+        failures: MutableMapping[int, str],  # noqa: ARG002 - NaN is never best
     ) -> Iterator[AscentStep]:
-        """Step all strategies, and yield the best design of each."""
+        """Update all strategies, and yield the best design of each."""
         seeds, designs, e = start.shape
         noise = rng.child("noise")
         strategies = Strategies(start.flatten(0, 1).to(torch.float64), self.sigma, self.population)
@@ -95,12 +98,14 @@ class CMA(Search):
             if iteration == self.steps:
                 break
             draw = noise.normal(designs * strategies.drawn, e, dtype=torch.float64)
-            asked = strategies.ask(draw.view(seeds * designs, -1, e).to(start.device))  # (P, L, e)
-            told = model.value(asked.view(seeds, -1, e).to(start)).view(seeds, designs, -1)
-            told = told.nan_to_num(nan=-torch.inf)
-            strategies.tell(told.flatten(0, 1).to(torch.float64))
-            first = told.max(dim=2)  # (S, K)
-            found = asked.view(seeds, designs, -1, e).take_along_dim(
+            sampled = strategies.sample(
+                draw.view(seeds * designs, -1, e).to(start.device)
+            )  # (P, L, e)
+            values = model.value(sampled.view(seeds, -1, e).to(start)).view(seeds, designs, -1)
+            values = values.nan_to_num(nan=-torch.inf)
+            strategies.update(values.flatten(0, 1).to(torch.float64))
+            first = values.max(dim=2)  # (S, K)
+            found = sampled.view(seeds, designs, -1, e).take_along_dim(
                 first.indices[..., None, None], dim=2
             )[:, :, 0]
             better = first.values > value  # (S, K)
@@ -120,28 +125,28 @@ class Strategies:
         self.covariance = torch.eye(e).to(mean).expand(count, -1, -1).clone()  # (P, e, e)
         self._axes, self._lengths = self.covariance.clone(), torch.ones_like(mean)
         self._path, self._slow_path = torch.zeros_like(mean), torch.zeros_like(mean)  # (P, e)
-        self._steps = torch.empty(0)  # (P, L, e) of the last question
-        self._told = 0
+        self._steps = torch.empty(0)  # (P, L, e) of the last samples
+        self._updates = 0
 
-    def ask(self, draw: Tensor) -> Tensor:  # standard normals (P, L, e) -> designs (P, L, e)
-        """Return the designs to be valued next."""
+    def sample(self, draw: Tensor) -> Tensor:  # standard normals (P, L, e) -> designs (P, L, e)
+        """Return the designs to evaluate next."""
         self._steps = multiply(draw * self._lengths[:, None], self._axes.mT)
         return self.mean[:, None] + self.sigma[:, None, None] * self._steps
 
-    def tell(self, value: Tensor) -> None:  # (P, L)
-        """Move means, step sizes and covariances towards the better half of what was asked."""
+    def update(self, value: Tensor) -> None:  # (P, L)
+        """Update means, step sizes and covariances by the better half of the last samples."""
         rates, e = self.rates, self.mean.shape[1]
         order = value.argsort(dim=1, descending=True, stable=True)[:, : len(rates.weights)]
         steps = torch.take_along_dim(self._steps, order[..., None], dim=1)  # (P, M, e)
         weights = rates.weights.to(steps)[:, None]  # (M, 1)
         step = multiply(weights.T.expand(len(steps), -1, -1), steps)[:, 0]  # (P, e)
         self.mean = self.mean + self.sigma[:, None] * step
-        self._told += 1
+        self._updates += 1
 
         round_step = self._turn(self._turn(step, back=True) / self._lengths)
         self._path = (1 - rates.path) * self._path + rates.path_gain * round_step
         length = torch.linalg.vector_norm(self._path, dim=1)  # (P,)
-        settled = sqrt(1 - (1 - rates.path) ** (2 * self._told))
+        settled = sqrt(1 - (1 - rates.path) ** (2 * self._updates))
         calm = (length / settled / rates.chi < 1.4 + 2 / (e + 1)).to(step)  # (P,)
         self._slow_path = (1 - rates.slow_path) * self._slow_path + (
             rates.slow_gain * calm[:, None] * step
@@ -153,7 +158,7 @@ class Strategies:
             + rates.many * multiply((weights * steps).mT, steps)
         )
         self.sigma = self.sigma * ((length / rates.chi - 1) * rates.path / rates.damping).exp()
-        if self._told % rates.turn_every == 0:
+        if self._updates % rates.turn_every == 0:
             self._find_axes()
 
     def _turn(self, step: Tensor, *, back: bool = False) -> Tensor:  # (P, e) -> (P, e)
@@ -161,7 +166,7 @@ class Strategies:
         return multiply(step[:, None], axes)[:, 0]
 
     def _find_axes(self) -> None:
-        """Diagonalise the covariances, one by one."""
+        """Diagonalise the covariances."""
         self.covariance = (self.covariance + self.covariance.mT) / 2
         variances, self._axes = torch.linalg.eigh(self.covariance)
         least = LEAST_VARIANCE * variances[:, -1:]
@@ -170,7 +175,7 @@ class Strategies:
 
 @dataclass(frozen=True)
 class Rates:
-    """How much of each thing is learned in an iteration."""
+    """The learning rates of an iteration."""
 
     weights: Tensor  # (M,) of the better half, best first
     path: float
@@ -185,7 +190,7 @@ class Rates:
 
     @classmethod
     def of(cls, e: int, drawn: int) -> "Rates":
-        """Take the defaults for e dimensions and so many designs drawn in an iteration."""
+        """Return the defaults for e dimensions and `drawn` samples per iteration."""
         ranks = torch.arange(1, drawn // 2 + 1, dtype=torch.float64)
         weights = log((drawn + 1) / 2) - ranks.log()
         weights = weights / weights.sum()

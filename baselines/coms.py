@@ -1,15 +1,15 @@
 """COMs: conservative objective models (Trabucco, Kumar, Geng, Levine 2021).
 
-GA whose network is taught not to promise too much: in every training step each row of the minibatch
-climbs the current network for 50 steps, and the network is pushed down where these negatives arrive
-and up at the data. With a negative x- for every row x,
+GA with a network that is trained not to overestimate: in every training step each row of the
+minibatch climbs the current network for 50 steps, and the loss lowers the value at these negatives
+and raises it at the data. With a negative x- for every row x,
 
     loss = mean (f(x) - y)^2 + alpha (mean f(x-) - mean f(x)),
 
-and log alpha ascends alpha (gap - limit), so that the gap settles at the limit. No gradient flows
-through the climb.
+and log alpha follows the gradient of alpha (gap - limit), so that the gap converges to the limit.
+No gradient flows through the climb.
 
-Where we differ from the reference implementation:
+Deviations from the reference implementation:
 - two hidden layers of 256 ReLU units, as the paper of FGM states for all methods (its scripts have
   2048 ReLU units, its `experiments.py` leaky ones);
 - 1000 training steps, as many as all methods here. The reference trains 50 epochs, some 600
@@ -18,7 +18,7 @@ Where we differ from the reference implementation:
 
 Alpha starts at 0.1, as in its scripts (its code defaults to 1).
 
-Its row: python -m ddobench -m method=coms task=chain d=41 seed=0-9
+Command: python -m ddobench -m method=coms task=chain d=41 seed=0-9
 """
 
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ from ddobench.parts.surrogates import MLP, FitStep, TrainingData
 
 @dataclass(kw_only=True)
 class Conservative(MLP):
-    """An MLP that is taught not to overestimate what its own ascent finds."""
+    """An MLP that is trained not to overestimate the results of its own ascent."""
 
     name: ClassVar[str] = "conservative"
 
@@ -54,7 +54,7 @@ class Conservative(MLP):
             )
 
     def make_step(self, network: StackedMLP, data: TrainingData) -> "ConservativeStep":
-        """Return the conservative step; its climb is as long in any number of coordinates."""
+        """Return the conservative step; the rate of its climb is scaled by sqrt(e)."""
         return ConservativeStep(
             network,
             negative_steps=self.negative_steps,
@@ -66,7 +66,7 @@ class Conservative(MLP):
 
 
 class ConservativeStep(FitStep):
-    """One training step: writes the gradient, moves alpha, returns the squared error."""
+    """One training step: writes the gradient, updates alpha, returns the squared error."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class ConservativeStep(FitStep):
         return residual.square().mean(dim=1)
 
     def negatives(self, z: Tensor) -> Tensor:  # (S, B, e) -> (S, B, e)
-        """Return where every row arrives by plain gradient ascent; the minibatch stays as it is."""
+        """Return the rows after plain gradient ascent; the minibatch is not changed."""
         z = z.clone()
         for _ in range(self.negative_steps):
             z.add_(self._climbing.gradient(z), alpha=self.negative_rate)

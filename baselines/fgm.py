@@ -62,7 +62,7 @@ from torch import Tensor
 from ddobench.contracts import Dataset, Insight, Method, Privilege, Proposal, Space
 from ddobench.errors import UsageError, check_whole
 from ddobench.exact.max_sum import LARGEST_TABLE, Scope, Table, maximise
-from ddobench.exact.table_sums import TableSum, cut_in_tables, fit_tables, largest_table
+from ddobench.exact.table_sums import TableSum, fit_tables, largest_table, split_into_tables
 from ddobench.graphs import Graph
 from ddobench.models.cliques import CliqueMLP
 from ddobench.models.least_squares import NormalEquations, OneHot, Values, count_cells, one_hot
@@ -91,13 +91,13 @@ class Cliques(MLP):
         return CliqueMLP(sizes, [found.graph for found in data.found], rng, data.device)
 
     def make_step(self, network: StackedMLP, data: TrainingData) -> "FitStep":
-        """Return the ordinary step, with an eye on graphs that change during the training."""
+        """Return a step that also updates the graphs, if they change during the training."""
         assert isinstance(network, CliqueMLP)
         return WatchedStep(network, data, self.training.steps)
 
 
 class WatchedStep(FitStep):
-    """A step after which the graphs may change."""
+    """A training step after which the graphs may change."""
 
     def __init__(self, network: CliqueMLP, data: TrainingData, steps: int) -> None:
         super().__init__(network)
@@ -108,17 +108,17 @@ class WatchedStep(FitStep):
         self.found: list[Discovered] = []
 
     def __call__(self, z: Tensor, y: Tensor) -> Tensor:  # (S, B, e), (S, B) -> (S,)
-        """Take the gradient, then let the watcher look at the minibatch."""
+        """Take the gradient, then update the graphs."""
         loss = super().__call__(z, y)
         self.taken += 1
-        news = self.watcher(z, y, self.taken / self.steps) if self.watcher else None
-        if news:
-            self.found = news
-            self.cliques.graphs = [found.graph for found in news]
+        changed = self.watcher(z, y, self.taken / self.steps) if self.watcher else None
+        if changed:
+            self.found = changed
+            self.cliques.graphs = [found.graph for found in changed]
         return loss
 
     def graphs(self) -> list[Discovered]:
-        """Return the graphs that came last, if they changed."""
+        """Return the final graphs, if they changed."""
         return self.found
 
 
@@ -127,7 +127,7 @@ class DiscreteFGM(Method):
     """Fit one table per clique of the graph, then take the best designs of their sum."""
 
     ridge: float = 0.0
-    graph: Pairs | None = None  # None: told by the task, discovered where it knows none
+    graph: Pairs | None = None  # None: the graph of the task, discovered if that is unknown
     designs: int = 128
     ridges: Sequence[float] = (0.1, 1.0, 10.0, 100.0, 1000.0)
     holdout: float = 0.1
@@ -142,7 +142,7 @@ class DiscreteFGM(Method):
         check_whole("method.designs", self.designs, 1)
 
     def privileges(self, space: Space) -> frozenset[Privilege]:  # noqa: ARG002 - in any space
-        """Ask for the true graph, unless one is to be discovered."""
+        """Ask for the true graph, unless it is to be discovered."""
         return frozenset({"graph"}) if self.graph is None else frozenset()
 
     def declines(self, data: Dataset) -> str | None:
@@ -154,11 +154,11 @@ class DiscreteFGM(Method):
         assert data.space.sizes is not None
         sizes = data.space.sizes
         tables = [(x.numpy(), y.numpy()) for x, y in zip(data.x, data.y, strict=True)]
-        told = data.privileged.graphs
-        if told is not None:
+        known = data.privileged.graphs
+        if known is not None:
             self._sums = [
                 TableSum(fit_tables(x, y, graph.cliques, sizes, self.ridge), sizes)
-                for (x, y), graph in zip(tables, told, strict=True)
+                for (x, y), graph in zip(tables, known, strict=True)
             ]
             return
         inputs = GraphInputs(data.x, data.y, data.privileged, rng.child("graph"))
@@ -185,14 +185,14 @@ class DiscreteFGM(Method):
         return torch.from_numpy(np.stack(rows))
 
     def insight(self, x: Tensor) -> Sequence[Insight | None]:
-        """Return the graph that was discovered between the variables; none if it was told."""
+        """Return the graph between the variables if it was discovered."""
         return [
             Insight(codes=designs, reconstructed=designs, graph=found.graph)
             for designs, found in zip(x, self._found, strict=bool(self._found))
         ]
 
     def diagnostics(self) -> Sequence[dict[str, Any]]:
-        """Return what was discovered, and how well it fits; nothing of a graph that was told."""
+        """Return the discovered graph, the fit, and how designs were found."""
         searched = [{"found_by": how} for how in self._found_by]
         if not self._found:
             return searched if CLIMBED in self._found_by else []
@@ -219,7 +219,7 @@ class DiscreteFGM(Method):
     def _fit_found(
         self, x: Values, y: Values, graph: Graph, sizes: tuple[int, ...], order: NDArray[np.int64]
     ) -> tuple[TableSum, dict[str, Any]]:
-        """Fit tables over a discovered graph, and say how well they predict held-out rows."""
+        """Fit tables over a discovered graph; return them and a report of the fit."""
         scopes = cover(graph, sizes, len(y) / self.rows_per_cell)
         features = one_hot(x, scopes, sizes)  # (N, P)
         held = max(1, round(self.holdout * len(y)))
@@ -233,35 +233,35 @@ class DiscreteFGM(Method):
         ridge = min(errors, key=lambda one: errors[one])
         grown = ridge * len(y) / max(1, len(y) - held)
         weights = normal_equations(features, y - shift).solve(grown).numpy()
-        tables = [*cut_in_tables(weights, scopes, sizes), Table((), np.array([shift]))]
-        told = {
+        tables = [*split_into_tables(weights, scopes, sizes), Table((), np.array([shift]))]
+        report = {
             "ridge": ridge,
             "held_out_r2": 1 - errors[ridge],
             "largest_clique": max(map(len, scopes)),
         }
-        return TableSum(tables, sizes), told
+        return TableSum(tables, sizes), report
 
 
 def normal_equations(features: OneHot, y: Values) -> NormalEquations:  # (N, P), (N,)
-    """Multiply out sparse features."""
+    """Return the normal equations of sparse features."""
     return NormalEquations(torch.from_numpy(features.gram()), torch.from_numpy(features.moment(y)))
 
 
 def cover(graph: Graph, sizes: Sequence[int], most_cells: float) -> list[Scope]:
-    """Return the cliques, cut to the largest size at which their tables have few cells together.
+    """Return the cliques, split to the largest size with at most `most_cells` cells of tables.
 
-    Pairs are never cut.
+    Pairs are never split.
     """
     for most in range(max(map(len, graph.cliques)), 1, -1):
         if sum(comb(len(clique), min(most, len(clique))) for clique in graph.cliques) > most_cells:
             continue
-        scopes = _cut(graph, most)
+        scopes = _split(graph, most)
         if sum(count_cells(scope, sizes) for scope in scopes) <= most_cells:
             return scopes
-    return _cut(graph, 2)
+    return _split(graph, 2)
 
 
-def _cut(graph: Graph, most: int) -> list[Scope]:
+def _split(graph: Graph, most: int) -> list[Scope]:
     """Return the cliques, those of more than `most` variables as their subsets of that size."""
     return sorted(
         {part for clique in graph.cliques for part in combinations(clique, min(most, len(clique)))}
@@ -270,14 +270,16 @@ def _cut(graph: Graph, most: int) -> list[Scope]:
 
 @dataclass(kw_only=True)
 class FGM(Pipeline):
-    """The pipeline with a graph; on categorical designs tables over its cliques."""
+    """The pipeline with a graph, or tables over cliques if designs are categorical."""
 
     name: ClassVar[str] = "fgm"
     version: ClassVar[int] = 2
     seeds_at_once: ClassVar[int | None] = 5
 
     ridge: float = 0.0  # of the tables
-    designs: int = 128  # the best of discovered tables; in no YAML, so that digests stay
+    designs: int = (
+        128  # proposed with a discovered graph; in no YAML, so that digests are unchanged
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -286,11 +288,11 @@ class FGM(Pipeline):
         self._categorical = False
 
     def privileges(self, space: Space) -> frozenset[Privilege]:
-        """Ask for what the parts need, on categorical designs for the graph unless it is found."""
+        """Ask for what the parts need, or for the graph if designs are categorical."""
         return self._tables.privileges(space) if space.categorical else super().privileges(space)
 
     def declines(self, data: Dataset) -> str | None:
-        """Decline where knowledge that was asked for does not exist."""
+        """Decline what the tables or the parts cannot handle."""
         return self._tables.declines(data) if data.space.categorical else super().declines(data)
 
     def fit(self, data: Dataset, rng: Streams) -> None:
@@ -307,9 +309,9 @@ class FGM(Pipeline):
         return (self._tables.predict if self._categorical else super().predict)(x)
 
     def insight(self, x: Tensor) -> Sequence[Insight | None]:
-        """Return how designs are seen."""
+        """Return coordinates and graph."""
         return (self._tables.insight if self._categorical else super().insight)(x)
 
     def diagnostics(self) -> Sequence[dict[str, Any]]:
-        """Return what the pipeline reports, or the tables."""
+        """Return the diagnostics of the pipeline, or of the tables."""
         return (self._tables.diagnostics if self._categorical else super().diagnostics)()

@@ -1,14 +1,14 @@
 """Full quadratic: a learned function of all pairs of variables, without any graph.
 
 The third reading of the paper's regret figure, whose text says that "the approximation is a learned
-quadratic function". Ours, not the paper's; what it needs beyond that sentence:
-- fewer rows than coefficients leave the fit undetermined: the solution of smallest norm is taken;
-- the argmax of a dense quadratic over bits is NP-hard: steepest single flips from every start
-  design until none improves, the best end point is proposed. It is exact only with luck;
+quadratic function". Ours, as the paper does not specify:
+- with fewer rows than coefficients the solution of smallest norm is taken;
+- the argmax of a dense quadratic over bits is NP-hard: every start design climbs by the best single
+  flip until none improves it, and the best end point is proposed. It need not be the argmax;
 - with more than two categories a pair has a table in place of a product, and the climb sets one
   variable after the other to its best level.
 
-Its row: python -m ddobench -m method=full_quadratic task=quadratic seed=0-49
+Command: python -m ddobench -m method=full_quadratic task=quadratic seed=0-49
 """
 
 from collections.abc import Iterator
@@ -46,7 +46,7 @@ class Quadric:
         return values
 
     def climb(self, starts: Values) -> Values:
-        """Flip the most rewarding bit of each design until no flip helps, (K, d) -> (K, d)."""
+        """Flip the best bit of each design until no flip improves it, (K, d) -> (K, d)."""
         x = starts.copy()
         rows = np.arange(len(x))
         field = self.linear + x @ self.pairs  # (K, d) gain of switching a bit from 0 to 1
@@ -65,7 +65,7 @@ class Quadric:
 
 @dataclass(kw_only=True)
 class FullQuadratic(Method):
-    """Fit every pair of variables, then climb by single changes."""
+    """Fit all pairs of variables, then climb by changes of single variables."""
 
     name: ClassVar[str] = "full_quadratic"
 
@@ -76,7 +76,7 @@ class FullQuadratic(Method):
             raise UsageError(f"method.ridge must be 0 or more, got {self.ridge}")
 
     def declines(self, data: Dataset) -> str | None:
-        """Decline what is not categorical, and tables of more cells than can be solved for."""
+        """Decline designs that are not categorical, or whose tables have too many cells."""
         sizes = data.space.sizes
         if sizes is None or len(sizes) < 2:
             return "full_quadratic works on pairs of categories only"

@@ -4,25 +4,25 @@
     r^2 = sum over i in the clique of (z_i - z'_i)^2 / scale_i^2,
 
 plus noise, around a constant mean. With `graph=complete` there is one clique and this is the plain
-process with a length scale for each coordinate; with any other graph it is the structured rival of
+process with a length scale for each coordinate; with any other graph it is the counterpart of
 FGM's clique network: additive Gaussian processes (Duvenaud, Nickisch, Rasmussen 2011) over cliques.
 
 Length scales, variance and noise maximise the marginal likelihood (L-BFGS on their logarithms, with
-gradients by hand, in float64), under log-normal priors so wide that they only keep what the rows do
-not tell from drifting off. The mean is that of the rows.
+gradients by hand, in float64), with wide log-normal priors that only limit parameters on which the
+rows have no information. The mean is that of the rows.
 
-An exact process costs N^3, so it sees `rows` of them at most: the best `top` share of these, and
-others at random. Best rows alone would leave it blind to what is bad. A tenth of all rows is held
-out before, so that the fit can be judged like any other.
+An exact process costs N^3, so it is fitted to at most `rows` of them: the best rows for a share
+`top` of these, the others at random. With the best rows only it would not know bad designs. A tenth
+of all rows is held out first, so that the fit can be evaluated like any other.
 
-What is climbed: the posterior mean, or the mean minus (`lcb`) or plus (`ucb`) kappa posterior
+The search climbs the posterior mean, or the mean minus (`lcb`) or plus (`ucb`) kappa posterior
 standard deviations of the noiseless value. `search=qlogei` chooses batches by expected improvement
 instead (qlogei.py, which needs `botorch`).
 
-There is no paper to follow to the letter; the model is textbook (Rasmussen and Williams 2006). Its
+There is no paper to reproduce; the model is textbook (Rasmussen and Williams 2006). Its
 posterior and likelihood equal those of `gpytorch` on the same rows: tests/baselines/test_gp.py.
 
-Its row: python -m ddobench -m method=gp task=chain d=41 seed=0-9
+Command: python -m ddobench -m method=gp task=chain d=41 seed=0-9
 """
 
 from collections.abc import Sequence
@@ -47,9 +47,9 @@ CLIMBED = {"mean": 0.0, "lcb": -1.0, "ucb": 1.0}  # signs of kappa
 JITTERS = (0.0, 1e-10, 1e-8, 1e-6, 1e-4)  # shares of the variance added until a Cholesky succeeds
 LEAST_NOISE = 1e-6  # variance, of standardised values
 PRIOR_SD = 3.0  # of each logarithm
-FARTHEST = 12.0  # that a logarithm may be from the middle of its prior
-ROWS_AT_ONCE = 1024  # designs valued in one go
-LEAST_VARIANCE = 1e-12  # a posterior variance below it counts as this
+FARTHEST = 12.0  # largest distance of a logarithm from the mean of its prior
+ROWS_AT_ONCE = 1024  # designs predicted at a time
+LEAST_VARIANCE = 1e-12  # smaller posterior variances count as this
 
 Logs = NDArray[np.float64]
 
@@ -92,19 +92,19 @@ class GaussianProcess(Surrogate):
             seen, held_out = self.pick_rows(y[seed], stream)
             kernel = Kernel(data.found[seed].graph.cliques, z.shape[2])
             process = self._learn(z[seed][seen], y[seed][seen], kernel)
-            judged = (z[seed][held_out], y[seed][held_out])
-            fits.append(ProcessFit(process, self.kappa * CLIMBED[self.climbed], *judged))
+            held = (z[seed][held_out], y[seed][held_out])
+            fits.append(ProcessFit(process, self.kappa * CLIMBED[self.climbed], *held))
         return ProcessModel(fits)
 
     def pick_rows(self, y: Tensor, stream: Stream) -> tuple[Tensor, Tensor]:  # (N,)
-        """Return the rows that the process sees, best first and then random, and those held out."""
+        """Return the rows that the process is fitted to, best first, and those held out."""
         order = stream.child("split").permutation(len(y))
         held = min(round(self.holdout * len(y)), len(y) - 2)
         rest = order[held:]
         few = min(self.rows, len(rest))
         best = y[rest].argsort(descending=True, stable=True)
         top = round(self.top * few)
-        others = best[top:].sort().values[: few - top]  # as they were permuted: at random
+        others = best[top:].sort().values[: few - top]  # in permuted order, so at random
         return rest[torch.cat([best[:top], others])], order[:held]
 
     def _learn(self, z: Tensor, y: Tensor, kernel: "Kernel") -> "Process":
@@ -229,7 +229,7 @@ class Process:
 
 
 def factorise(bare: Tensor, noise: Tensor) -> tuple[Tensor, float]:  # (N, N), () -> (N, N)
-    """Return the Cholesky factor of a covariance with noise, and the jitter that it took."""
+    """Return the Cholesky factor of a covariance with noise, and the jitter it needed."""
     for jitter in JITTERS:
         shift = noise + jitter * bare.diagonal().mean()
         factor, info = torch.linalg.cholesky_ex(bare + shift * torch.eye(len(bare)).to(bare))
@@ -240,7 +240,7 @@ def factorise(bare: Tensor, noise: Tensor) -> tuple[Tensor, float]:  # (N, N), (
 
 @dataclass(frozen=True)
 class ProcessFit:
-    """The process of one seed, and the rows that judge it."""
+    """The process of one seed, and its held-out rows."""
 
     process: Process
     kappa: float  # with its sign
@@ -253,17 +253,17 @@ class ProcessFit:
 
 
 class ProcessModel(Model):
-    """The processes of all seeds, one by one."""
+    """The processes of all seeds."""
 
     def __init__(self, fits: Sequence[ProcessFit]) -> None:
         self.fits = fits
 
     def value(self, z: Tensor) -> Tensor:  # (S, K, e) -> (S, K)
-        """Return what is climbed."""
+        """Return the posterior mean, plus or minus kappa standard deviations."""
         return self.value_and_gradient(z)[0]
 
     def value_and_gradient(self, z: Tensor) -> tuple[Tensor, Tensor]:
-        """Return what is climbed at coordinates z (S, K, e), (S, K), and its gradient."""
+        """Return the value at coordinates z (S, K, e), (S, K), and its gradient."""
         values, gradients = zip(
             *[
                 self._climb(fit, rows)
@@ -286,7 +286,7 @@ class ProcessModel(Model):
         return unexplained(predicted, torch.stack([fit.held_out_y for fit in self.fits]))
 
     def describe(self) -> list[dict[str, Any]]:
-        """Return the parameters, the likelihood, and how held-out rows are predicted."""
+        """Return the parameters, the likelihood, and the accuracy on held-out rows."""
         errors = self.error()
         return [
             {

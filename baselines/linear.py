@@ -1,9 +1,9 @@
 """Linear: ridge regression on the standardised designs, then the ascent GA uses.
 
-The simplest model with a direction, and a control: what a method gains over it is what its
-non-linear model is worth. No paper; the ridge is ours.
+The simplest model with a gradient, and a control: the gain of another method over it is due to its
+non-linear model. No paper; the ridge is ours.
 
-Its row: python -m ddobench -m method=linear task=chain d=41 seed=0-9
+Command: python -m ddobench -m method=linear task=chain d=41 seed=0-9
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from ddobench.rng import Streams
 
 @dataclass(kw_only=True)
 class Linear(Surrogate):
-    """A hyperplane of the coordinates, by ridge regression."""
+    """A linear function of the coordinates, by ridge regression."""
 
     name: ClassVar[str] = "linear"
 
@@ -45,9 +45,9 @@ class Hyperplane(Model):
         self.slopes = slopes
 
     def value(self, z: Tensor) -> Tensor:  # (S, K, e) -> (S, K)
-        """Return the height of the hyperplane."""
+        """Return the values."""
         return (z * self.slopes).sum(dim=-1)
 
     def value_and_gradient(self, z: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the height at z (S, K, e), (S, K), and the slopes everywhere."""
+        """Return the values of z (S, K, e), (S, K), and the slopes."""
         return self.value(z), self.slopes.expand_as(z)

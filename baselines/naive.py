@@ -1,7 +1,7 @@
 """Naive: the best design in the table (Eq. "simple" of the paper).
 
-The reading without any inductive bias, and the line every method has to cross. No deviation.
-Its row: python -m ddobench -m method=naive task=quadratic seed=0-49
+The reading without any inductive bias, and the reference for every method. No deviations.
+Command: python -m ddobench -m method=naive task=quadratic seed=0-49
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ class Naive(Method):
     name: ClassVar[str] = "naive"
 
     def fit(self, data: Dataset, rng: Streams) -> None:  # noqa: ARG002 - nothing is drawn
-        """Remember the best row."""
+        """Find the best row."""
         self._best = data.best()[:, None, :]  # (S, 1, d)
         self._value = data.y.max(dim=1, keepdim=True).values  # (S, 1)
 

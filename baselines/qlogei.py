@@ -1,4 +1,4 @@
-"""Batch expected improvement on a Gaussian process: BO-qEI of Design-Bench, with qLogEI of today.
+"""Batch expected improvement on a Gaussian process: BO-qEI of Design-Bench, with qLogEI.
 
 Trabucco, Geng, Kumar, Levine (2022) list Bayesian optimisation as a baseline: a process fitted to
 the best 500 rows, batches of 32 designs that maximise Monte Carlo expected improvement (qEI) from
@@ -6,15 +6,15 @@ the best 500 rows, batches of 32 designs that maximise Monte Carlo expected impr
 the logarithm of Ament et al. (2023), whose gradient does not vanish, on the process of
 `surrogate=gp`. Both come from `botorch`, an extra: pip install 'ddobench[botorch]'.
 
-Where this differs (an adaptation):
-- nothing is observed between batches, as nothing can be: designs of earlier batches are pending, so
-  that later ones keep away. In the original the mean of an ensemble stands in for observations;
-- improvement is over the highest posterior mean of the rows, whose values may be noisy;
-- as many batches as fill the designs of the budget, at most 128; they begin as the best rows, and
-  each batch takes the place of the next rows;
-- our process sees the best rows and random ones, and learns its noise: see gp.py.
+Deviations (an adaptation):
+- nothing can be observed between batches: designs of earlier batches are pending, so that later
+  ones keep away from them. The original uses the mean of an ensemble in place of observations;
+- improvement is relative to the highest posterior mean of the rows, whose values may be noisy;
+- there are as many batches as needed for the designs of the budget, at most 128 designs. These
+  start as the best rows, and each batch replaces the next rows;
+- our process is fitted to the best and to random rows, and learns its noise: see gp.py.
 
-Its row: python -m ddobench -m method=gp search=qlogei task=chain d=41 seed=0-9
+Command: python -m ddobench -m method=gp search=qlogei task=chain d=41 seed=0-9
 """
 
 from collections.abc import Iterator, MutableMapping
@@ -37,7 +37,7 @@ NEEDS = {"needs": "botorch", "install": "ddobench[botorch]"}
 
 @dataclass(kw_only=True)
 class QLogEI(Search):
-    """Batches of designs that together promise the largest improvement."""
+    """Batches of designs with the largest joint expected improvement."""
 
     name: ClassVar[str] = "qlogei"
     reads_posterior: ClassVar[bool] = True
@@ -54,11 +54,11 @@ class QLogEI(Search):
         check_beginning(self.begin_at, self.designs)
         for name in ("q", "restarts", "raw", "draws", "steps"):
             check_whole(f"search.{name}", getattr(self, name), 1)
-        if lack := find_lack(NEEDS):  # no decline, which would be stored and outlive the lack
+        if lack := find_lack(NEEDS):  # not a decline, which would be stored
             raise UsageError(f"search=qlogei cannot be built here: {lack}")
 
     def begin(self, starts: Tensor, data: Dataset) -> Tensor:  # (S, K, d) -> (S, at most K, d)
-        """Return the rows whose places the batches take."""
+        """Return the rows that the batches replace."""
         return pick_beginning(self.begin_at, self.designs, starts, data)
 
     def run(
@@ -66,7 +66,7 @@ class QLogEI(Search):
         start: Tensor,
         model: Model,
         rng: Streams,
-        failures: MutableMapping[int, str],  # noqa: ARG002 - a batch stays within the data
+        failures: MutableMapping[int, str],  # noqa: ARG002 - a batch stays within the range of the data
     ) -> Iterator[AscentStep]:
         """Replace one batch of designs after the other."""
         assert isinstance(model, ProcessModel)
@@ -108,12 +108,12 @@ class Improvement:
     def best_batch(
         self, size: int, pending: Tensor, stream: Stream, search: QLogEI
     ) -> Tensor:  # (size, e)
-        """Return the batch of the largest value that is found."""
+        """Return the best batch that is found."""
         from botorch.optim import optimize_acqf  # type: ignore[import-not-found]
         from botorch.utils.sampling import manual_seed  # type: ignore[import-not-found]
 
         seed = int(stream.integers(2**31 - 1, 1)[0])
-        with manual_seed(seed):  # for what botorch draws; the state of before comes back
+        with manual_seed(seed):  # for what botorch draws; restores the state
             batch, _ = optimize_acqf(
                 self.log_value(pending, search.draws, seed),
                 self.bounds,

@@ -1,6 +1,6 @@
 """RaM: offline optimisation by learning to rank (Tan et al., ICLR 2025, arXiv 2410.11502).
 
-An MLP that is taught to put designs in order instead of predicting their values. Each training step
+An MLP that is trained to rank designs instead of predicting their values. Each training step
 draws a list of rows; with y and f the values and predictions along the list,
 
     ListNet     - sum softmax(y / temperature) log softmax(f)
@@ -8,28 +8,29 @@ draws a list of rows; with y and f the values and predictions along the list,
 
 Then f is shifted and scaled to mean 0 and deviation 1 over the visible rows ("output adaptation"),
 and the best 128 visible rows climb it with Adam: 200 steps at rate 1e-3 (`search=top_adam`). For
-categories the paper has 100 steps at 0.1, `search=top_adam_categories`: smaller ones change none.
+categories the paper has 100 steps at 0.1 (`search=top_adam_categories`), as smaller steps change no
+category.
 
-Where we differ from the paper and its code, and why:
+Deviations from the paper and its code, with reasons:
 - two hidden layers of 256 units, as all methods here; theirs have 2048;
-- one list for each of 2000 steps, drawn when it is needed. The lists of a pass over the rows share
-  no row. Theirs are 10,000 lists drawn beforehand, 128 of them in a step, for 100 epochs (its code)
-  or 200 (the paper); such a step reads most rows several times and costs a hundred times as much;
-- a list has 1000 rows, or all that are trained on if these are fewer;
+- one list for each of 2000 steps, drawn when it is needed; the lists of a pass over the rows are
+  disjoint. Theirs are 10,000 lists drawn beforehand, 128 of them in a step, for 100 epochs (code)
+  or 200 (paper); such a step reads most rows several times and costs a hundred times as much;
+- a list has 1000 rows, or all training rows if there are fewer;
 - the best of 20 checks is kept by the loss on a fifth of the *rows*, which no list contains, and
-  its parameters are copied. Theirs is judged on a fifth of the lists, which share their rows with
-  the others, and keeps a reference to parameters that go on changing;
+  its parameters are copied. Theirs is evaluated on a fifth of the lists, which share rows with the
+  others, and keeps a reference to parameters that continue to change;
 - weight decay is decoupled.
 
 The values in a list are standardised over the visible rows, so that the softmax at temperature 1
-[P] looks mostly at the few best rows of a list: that is the published loss.
+[P] depends mostly on the few best rows of a list, as in the published loss.
 
 On TFBind8 (`search=top_adam_categories budget=few_designs`, seeds 1000 and 1001) the best and the
 median of 128 designs are 0.93 and 0.60; the paper has 0.98 and 0.55, from networks eight times as
-wide and a hundred times the lists. Width alone is not it: 512 units have 0.92 and 0.51, 1024 units
-0.93 and 0.57 on the same seeds (2048 were not tried); the seeds differ by 0.06 to 0.09.
+wide and a hundred times the lists. Width alone does not explain it: 512 units have 0.92 and 0.51,
+1024 units 0.93 and 0.57 on the same seeds (2048 were not tried); the seeds differ by 0.06 to 0.09.
 
-Its row: python -m ddobench -m method=ram task=chain d=41 seed=0-9
+Command: python -m ddobench -m method=ram task=chain d=41 seed=0-9
 """
 
 from collections.abc import Callable
@@ -52,7 +53,7 @@ LOSSES = ("listnet", "rankcosine")
 
 @dataclass(kw_only=True)
 class Ranking(MLP):
-    """A network of all coordinates that learns the order of rows."""
+    """A network of all coordinates that learns to rank rows."""
 
     name: ClassVar[str] = "ranking"
 
@@ -66,12 +67,12 @@ class Ranking(MLP):
             raise UsageError(f"surrogate.temperature must be positive, got {self.temperature}")
 
     def make_step(self, network: StackedMLP, data: TrainingData) -> "ListStep":  # noqa: ARG002
-        """Return the step that compares the rows of a minibatch."""
+        """Return the step with the loss of a list."""
         losses = {"listnet": list_net(self.temperature), "rankcosine": rank_cosine}
         return ListStep(network, losses[self.loss])
 
     def finish(self, network: StackedMLP, data: TrainingData) -> None:
-        """Give the predictions of the visible rows mean 0 and deviation 1."""
+        """Scale the predictions of the visible rows to mean 0 and standard deviation 1."""
         value = value_in_pieces(network.passes(), data.means())  # (S, N)
         scale = Standardiser.of(value)
         with torch.no_grad():
@@ -98,17 +99,17 @@ class ListStep(FitStep):
 
 
 def list_net(temperature: float) -> ListLoss:
-    """Compare which row is first, by softmax: the cross-entropy of the two distributions."""
+    """Return the cross-entropy of the softmax distributions of values and predictions."""
 
     def loss(f: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:  # (S, B), (S, B) -> (S,), (S, B)
-        wanted, said = (y / temperature).softmax(dim=1), f.log_softmax(dim=1)
-        return -(wanted * said).sum(dim=1), said.exp() - wanted
+        wanted, predicted = (y / temperature).softmax(dim=1), f.log_softmax(dim=1)
+        return -(wanted * predicted).sum(dim=1), predicted.exp() - wanted
 
     return loss
 
 
 def rank_cosine(f: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:  # (S, B), (S, B) -> (S,), (S, B)
-    """Compare directions of the lists: one minus the cosine between them."""
+    """Return one minus the cosine between predictions and values."""
     length = f.square().sum(dim=1, keepdim=True).clamp(min=TINY).sqrt()  # (S, 1)
     towards = f / length
     aim = y / y.square().sum(dim=1, keepdim=True).clamp(min=TINY).sqrt()

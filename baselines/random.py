@@ -1,9 +1,8 @@
-"""Random: the start designs themselves, so no optimisation at all.
+"""Random: the start designs themselves, without optimisation.
 
-What every method is handed before its first step, and a control for the scores: a method that ends
-below it has done harm.
+A control: these are the designs that every method starts from.
 
-Its row: python -m ddobench -m method=random task=chain d=41 seed=0-9
+Command: python -m ddobench -m method=random task=chain d=41 seed=0-9
 """
 
 from collections.abc import Iterator
@@ -23,7 +22,7 @@ class Random(Method):
     name: ClassVar[str] = "random"
 
     def fit(self, data: Dataset, rng: Streams) -> None:
-        """Learn nothing."""
+        """Do nothing."""
 
     def propose(self, starts: Tensor, rng: Streams) -> Iterator[Proposal]:  # noqa: ARG002
         """Yield the starts."""

@@ -9,14 +9,14 @@ deviation follow the gradient of
 with f the standardised value by the model, through Adam at rate 0.01. The proposals are 128 draws.
 
 The settings are those of Design-Bench (Trabucco, Geng, Kumar, Levine 2022), on the mean of five
-bootstrapped networks. Where we differ:
+bootstrapped networks. Deviations:
 - the proposals of all iterations share their standard normals, so that a curve shows how the
-  distribution moves and not how draws differ;
-- the standard deviation is the exponential of what is learned (theirs a softplus of a logarithm, by
-  which it does not start at that of the rows);
+  distribution changes and not how draws differ;
+- the standard deviation is the exponential of its parameter (theirs a softplus of a logarithm, so
+  that it does not start at that of the rows);
 - `baseline` subtracts the mean value of the draws, which changes no expectation. Theirs has none.
 
-Its row: python -m ddobench -m method=reinforce task=chain d=41 seed=0-9
+Command: python -m ddobench -m method=reinforce task=chain d=41 seed=0-9
 """
 
 from collections.abc import Iterator, MutableMapping
@@ -42,7 +42,7 @@ from ddobench.rng import Streams
 
 @dataclass(kw_only=True)
 class Reinforce(Search):
-    """Move one distribution of designs towards what the model values."""
+    """Move one distribution of designs towards high values of the model."""
 
     name: ClassVar[str] = "reinforce"
 
@@ -63,7 +63,7 @@ class Reinforce(Search):
             raise UsageError(f"search.rate must be positive, got {self.rate}")
 
     def begin(self, starts: Tensor, data: Dataset) -> Tensor:  # (S, K, d) -> (S, at most K, d)
-        """Return the rows whose distribution is the first."""
+        """Return the rows that define the initial distribution."""
         return pick_beginning(self.begin_at, self.designs, starts, data)
 
     def run(

@@ -1,16 +1,16 @@
 """Ridge regression on fixed features: additive along random axes, and quadratic. Ours.
 
-Two models without a graph and without training, which a table of few rows can still fit:
+Two models without a graph and without training, which can be fitted to few rows:
 
 - `AdditiveRidge`: sums of functions of one direction each, along the axes of several random
   rotations. Per direction some Gaussian bumps, centred over the rows.
 - `QuadraticRidge`: all products of two coordinates.
 
 The ridge is chosen among `ridges` by the error on held-out rows; the model is then fitted to all
-rows. A design of very many codes (categories with many levels) has more features than can be
-solved for: it is declined.
+rows. Designs with very many codes (categories with many levels) have more features than can be
+solved for, and are declined.
 
-Their rows: python -m ddobench -m method=additive,quadratic_ridge task=chain d=41 n=2000 seed=0-9
+Commands: python -m ddobench -m method=additive,quadratic_ridge task=chain d=41 n=2000 seed=0-9
 """
 
 from abc import abstractmethod
@@ -27,7 +27,7 @@ from ddobench.models.training import unexplained
 from ddobench.parts.surrogates import Model, Surrogate, TrainingData
 from ddobench.rng import Stream, Streams
 
-MOST_FEATURES = 10_000  # their products alone are 0.8 GB
+MOST_FEATURES = 10_000  # whose products take 0.8 GB
 
 
 @dataclass(kw_only=True)
@@ -45,14 +45,14 @@ class Ridge(Surrogate):
 
     @abstractmethod
     def count_features(self, codes: int) -> int:
-        """Return how many features a design of so many codes has."""
+        """Return the number of features of a design with `codes` codes."""
 
     @abstractmethod
     def make_features(self, z: Tensor, stream: Stream) -> "Features":  # (N, e)
-        """Return the features of one seed, made for its visible coordinates."""
+        """Return the features of one seed for its visible coordinates."""
 
     def declines(self, codes: int) -> str | None:
-        """Decline what would take more memory than machines have."""
+        """Decline designs with too many features."""
         features = self.count_features(codes)
         if features <= MOST_FEATURES:
             return None
@@ -62,7 +62,7 @@ class Ridge(Surrogate):
         )
 
     def working_bytes(self, n: int, codes: int) -> float:
-        """Count the table of features, and the rows of it that are not held out."""
+        """Return the memory of the feature table, and of its rows that are not held out."""
         return (2 - self.holdout) * torch.float64.itemsize * n * self.count_features(codes)
 
     def fit(self, data: TrainingData, rng: Streams) -> "RidgeModel":
@@ -82,7 +82,7 @@ class Ridge(Surrogate):
         features = self.make_features(z, stream)
         table = features(z).to(torch.float64)  # (N, P)
         mean = table.mean(dim=0)
-        table -= mean  # in place: this is by far the largest thing here
+        table -= mean  # in place, as it is large
         target = y.to(torch.float64)
         shift = target[trained].mean()
         normal = NormalEquations.of(table[trained], target[trained] - shift)
@@ -117,7 +117,7 @@ class AdditiveRidge(Ridge):
             raise UsageError(f"surrogate.reach must be positive, got {self.reach}")
 
     def count_features(self, codes: int) -> int:
-        """Count the bumps along all directions."""
+        """Return the number of bumps along all directions."""
         return self.rotations * self.bumps * codes
 
     def make_features(self, z: Tensor, stream: Stream) -> "Features":
@@ -135,11 +135,11 @@ class QuadraticRidge(Ridge):
     name: ClassVar[str] = "quadratic_ridge"
 
     def count_features(self, codes: int) -> int:
-        """Count the coordinates and their products."""
+        """Return the number of coordinates and products."""
         return codes + codes * (codes + 1) // 2
 
     def make_features(self, z: Tensor, stream: Stream) -> "Features":  # noqa: ARG002
-        """Need nothing but the number of coordinates."""
+        """Return the coordinates and their products."""
         return Products(z.shape[1])
 
 
@@ -169,7 +169,7 @@ class Bumps(Features):
         return torch.cat([self._bump(seen, centre) for centre in self.centres], dim=1)
 
     def value_and_gradient(self, z: Tensor, slopes: Tensor) -> tuple[Tensor, Tensor]:
-        """Sum the bumps without keeping them all."""
+        """Sum the bumps without storing all of them."""
         seen = z @ self.directions  # (K, D)
         value, along = torch.zeros_like(seen), torch.zeros_like(seen)
         weights = slopes.view(len(self.centres), -1)  # (B, D)
@@ -220,7 +220,7 @@ class RidgeFit:
 
 
 class RidgeModel(Model):
-    """The fits of all seeds, one by one."""
+    """The fits of all seeds."""
 
     def __init__(self, fits: Sequence[RidgeFit]) -> None:
         self.fits = fits
@@ -245,5 +245,5 @@ class RidgeModel(Model):
         return torch.tensor([fit.error for fit in self.fits], dtype=torch.float64)
 
     def describe(self) -> list[dict[str, Any]]:
-        """Return the ridge that was chosen, and how well it predicted held-out rows."""
+        """Return the chosen ridge, and the accuracy on held-out rows."""
         return [{"ridge": fit.ridge, "held_out_r2": 1 - fit.error} for fit in self.fits]

@@ -1,7 +1,7 @@
 """RWR: reward-weighted regression (Peters and Schaal 2007) on a learned model of the value.
 
-Every start becomes the mean of a Gaussian of its own, with standard deviation 1 in standardised
-units. In each iteration one design x is drawn from each Gaussian, and its mean and log standard
+Every start is the mean of its own Gaussian, with standard deviation 1 in standardised units. In
+each iteration one design x is drawn from each Gaussian, and its mean and log standard
 deviation follow the gradient of the weighted log-likelihood
 
     mean over the designs of w(x) log N(x; mu, sigma^2),   w(x) = exp(f(x) / temperature),
@@ -9,10 +9,10 @@ deviation follow the gradient of the weighted log-likelihood
 with w clamped to [1e-6, 1e3] and not differentiated. The means are the proposals.
 
 Details as in the authors' later code: Adam at rate 0.05 sqrt(d), one sample per design, the clamp.
-With temperature 0.05 the clamp holds w constant beyond f = 0.35 standard deviations, so most of
-what moves the means is noise; `normalise` puts the best sample of a seed at w = 1 instead.
+With temperature 0.05 the clamp makes w constant beyond f = 0.35 standard deviations, so that the
+means mostly follow noise; `normalise` scales w to 1 for the best sample of a seed instead.
 
-Its row: python -m ddobench -m method=rwr task=chain d=41 seed=0-9
+Command: python -m ddobench -m method=rwr task=chain d=41 seed=0-9
 """
 
 from collections.abc import Iterator, MutableMapping
@@ -30,7 +30,7 @@ from ddobench.rng import Streams
 
 @dataclass(kw_only=True)
 class RWR(Search):
-    """Move a Gaussian around each start towards what the model values."""
+    """Move a Gaussian around each start towards high values of the model."""
 
     name: ClassVar[str] = "rwr"
 
@@ -74,7 +74,7 @@ class RWR(Search):
             optimiser.step()
 
     def weights(self, value: Tensor) -> Tensor:  # (S, K) -> (S, K)
-        """Return how much each sample counts, from its standardised value."""
+        """Return the weight of each sample, from its standardised value."""
         if self.normalise:
             value = value - value.max(dim=1, keepdim=True).values
         return (value / self.temperature).exp().clamp(self.least_weight, self.most_weight)

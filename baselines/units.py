@@ -50,28 +50,28 @@ from ddobench.models.units import (
     FORMS,
     Form,
     Plan,
-    Table,
     Units,
     UnitStack,
+    UnitTable,
     append_one,
     make_form,
     train,
 )
 from ddobench.parts.coordinates import Axes
-from ddobench.parts.discovery import Discovered, Discovery, GraphInputs, thin_out
+from ddobench.parts.discovery import Discovered, Discovery, GraphInputs, limit_cliques
 from ddobench.parts.surrogates import Model, Surrogate, TrainingData
 from ddobench.progress import track
 from ddobench.rng import Stream, Streams
 
-SWEEPS = 50  # over all pairs of axes, at most
-STILL = 1e-6  # an angle that is no turn any more
+SWEEPS = 50  # at most, over all pairs of axes
+STILL = 1e-6  # smaller angles count as 0
 
 Matrix = NDArray[np.float64]
 
 
 @dataclass(kw_only=True)
 class LowRankUnits(Surrogate):
-    """Sums of low-rank units; how many and which is decided on held-out rows."""
+    """Sums of low-rank units, chosen on held-out rows."""
 
     name: ClassVar[str] = "units"
     leaps: ClassVar[bool] = True
@@ -121,7 +121,7 @@ class LowRankUnits(Surrogate):
 
         Coordinates z (S, N, e) and values y (S, N) are standardised.
         """
-        table = Table.of(z, y, self.holdout, rng.child("split"))
+        table = UnitTable.of(z, y, self.holdout, rng.child("split"))
         form = make_form(self.form, self.hidden)
         candidates = [
             Candidate(seed, rng.child(f"restart{restart}").rows[seed])
@@ -146,8 +146,8 @@ class LowRankUnits(Surrogate):
         ]
         return UnitModel(chosen, errors, form, table)
 
-    def _grow(self, live: list["Candidate"], number: int, table: "Table", form: Form) -> None:
-        """Carry out one round for all candidates that are still at it."""
+    def _grow(self, live: list["Candidate"], number: int, table: UnitTable, form: Form) -> None:
+        """Do one round for all candidates that are not done."""
         streams = [one.stream.child(f"round{number}") for one in live]
         seeds = [one.seed for one in live]
         left = [table.y[one.seed] - table.value(one.units, one.seed, form) for one in live]
@@ -185,7 +185,7 @@ class LowRankUnits(Surrogate):
             one.consider(refits[i * many : (i + 1) * many], decays, self.gain, table, form)
 
     def _draw(self, count: int, z: Tensor, form: Form, stream: Stream) -> Units:
-        """Draw units that look along random directions, each near some visible design."""
+        """Draw units with random directions, each near a visible design."""
         e = z.shape[1] - 1
         weight = torch.zeros(count, self.rank, e + 1)
         kept = min(self.rank, e)
@@ -197,7 +197,7 @@ class LowRankUnits(Surrogate):
         shape = form.draw(count, self.rank, self.height, stream.child("shape"))
         return Units(weight, shape, torch.zeros(()))
 
-    def _polish(self, chosen: list["Candidate"], table: "Table", form: Form) -> None:
+    def _polish(self, chosen: list["Candidate"], table: UnitTable, form: Form) -> None:
         """Train the chosen models once more on all rows, in place."""
         every = torch.arange(table.z.shape[1])
         polished = train(
@@ -215,18 +215,18 @@ class LowRankUnits(Surrogate):
 
 @dataclass
 class Candidate:
-    """One restart of one seed: the best model so far."""
+    """One restart of one seed, with its best model so far."""
 
     seed: int  # position along S
     stream: Stream
     units: Units = field(init=False)
     error: float = field(init=False)  # held-out
-    decay: float = 0.0  # of the refit that gave it
-    waited: int = 0  # rounds in vain since
+    decay: float = 0.0  # of the refit of that model
+    waited: int = 0  # rounds without improvement
     rounds: int = 0
 
-    def start(self, table: Table, rank: int, form: Form) -> None:
-        """Begin without any unit."""
+    def start(self, table: UnitTable, rank: int, form: Form) -> None:
+        """Start without units."""
         empty = torch.zeros(0, rank, table.z.shape[2])
         shape = form.draw(0, rank, 0.0, self.stream.child("nothing"))
         self.units = Units(empty, shape, torch.zeros(()))
@@ -237,10 +237,10 @@ class Candidate:
         refits: Sequence[Units],
         decays: Sequence[float],
         gain: float,
-        table: Table,
+        table: UnitTable,
         form: Form,
     ) -> None:
-        """Take the best of the refits if it is better than what there was."""
+        """Keep the best of the refits if it is better than the current model."""
         errors = [table.error(units, self.seed, form) for units in refits]
         best = min(range(len(refits)), key=lambda i: errors[i])
         self.rounds += 1
@@ -259,7 +259,7 @@ class UnitModel(Model):
         chosen: Sequence[Candidate],
         errors: Sequence[Sequence[float]],
         form: Form,
-        table: Table,
+        table: UnitTable,
     ) -> None:
         self.chosen = chosen
         self.errors = errors
@@ -293,7 +293,7 @@ class UnitModel(Model):
         return errors / spread.clamp(min=TINY)
 
     def leap(self, z: Tensor, further: int, softness: float, rng: Streams) -> Tensor:
-        """Return z (S, K, e) moved so that some units that overlap stand at their peaks."""
+        """Return z (S, K, e) moved so that some overlapping units are at their peaks."""
         leapt = [
             peaks.leap(rows, further, softness, stream)
             for peaks, rows, stream in zip(self._peaks, z, rng.rows, strict=True)
@@ -301,11 +301,11 @@ class UnitModel(Model):
         return torch.stack(leapt)
 
     def directions(self) -> list[Tensor]:
-        """Return along which directions the units of each seed look."""
+        """Return the directions of the units of each seed."""
         return [self.form.directions(one.units) for one in self.chosen]
 
     def describe(self) -> list[dict[str, Any]]:
-        """Return how many units there are, and how well they predict held-out rows."""
+        """Return the number of units, and the accuracy on held-out rows."""
         errors = self.error().tolist()
         return [
             {
@@ -320,16 +320,16 @@ class UnitModel(Model):
 
 @dataclass(frozen=True)
 class Peaks:
-    """Where the units of one model are highest, and which of them belong together."""
+    """Where the units of one model are highest, and how much they overlap."""
 
     directions: Tensor  # (U, R, e)
-    at: Tensor  # (U, R) what a unit sees of a design at its peak
-    rising: Tensor  # units that add more than they take away, by number
-    overlap: Tensor  # (U, U) how much of their directions two units share; 0 for falling ones
+    at: Tensor  # (U, R) the projection of a design at the peak of a unit
+    rising: Tensor  # numbers of the units whose maximum exceeds minus their minimum
+    overlap: Tensor  # (U, U) of the directions of two units; 0 for units that do not rise
 
     @classmethod
     def of(cls, units: Units, stack: UnitStack, z: Tensor) -> "Peaks":  # (N, e + 1)
-        """Find the peaks: the centres of bumps, else what is seen of the best visible row."""
+        """Find the peaks: the centres of bumps, otherwise the best visible row."""
         directions = units.directions.to(torch.float64)
         outputs = stack.outputs(z[None])[0, :, : len(units)]  # (N, U)
         at = -units.weight[..., -1].to(torch.float64)
@@ -345,7 +345,7 @@ class Peaks:
     def leap(
         self, z: Tensor, further: int, softness: float, stream: Stream
     ) -> Tensor:  # (K, e) -> (K, e)
-        """Move each design the least that brings a few units of its own choice to their peaks."""
+        """Move each design by the shortest step that brings a few random units to their peaks."""
         if not len(self.rising):
             return z
         picked = [self.rising[stream.integers(len(self.rising), len(z))]]  # (K,) each
@@ -365,21 +365,21 @@ class Peaks:
 
 @dataclass(kw_only=True)
 class UnitAxes(Axes):
-    """Axes that as few as possible of each unit looks along."""
+    """Axes such that each unit depends on as few of them as possible."""
 
     name: ClassVar[str] = "units"
 
     units: LowRankUnits
 
     def find(self, z: Tensor, y: Tensor, rng: Streams) -> Tensor:  # (S, e, e)
-        """Fit units to each seed, then turn."""
+        """Fit units to each seed, and return the rotation."""
         model = self.units.learn(z.float(), y.float(), rng.child("units"))
         return torch.stack([align(one.units) for one in model.chosen])
 
 
 @dataclass(kw_only=True)
 class UnitGraph(Discovery):
-    """An edge where some unit looks along both codes."""
+    """An edge between two codes on which the same unit depends."""
 
     name: ClassVar[str] = "units"
 
@@ -393,7 +393,7 @@ class UnitGraph(Discovery):
             raise UsageError(f"graph.share must be above 0 and at most 0.5, got {self.share}")
 
     def discover(self, inputs: GraphInputs) -> list[Discovered]:
-        """Fit units to each seed, then read."""
+        """Fit units to each seed, and return the graph."""
         model = self.units.learn(inputs.z.float(), inputs.y.float(), inputs.rng.child("units"))
         return [self._read(one.units, inputs.z.shape[2]) for one in model.chosen]
 
@@ -404,29 +404,29 @@ class UnitGraph(Discovery):
         pairs = combinations(range(e), 2)
         edges = [pair for pair in pairs if strength[pair] >= self.share]
         strongest = sorted(edges, key=lambda pair: -strength[pair])
-        kept = thin_out(e, strongest, self.most_cliques)
+        kept = limit_cliques(e, strongest, self.most_cliques)
         return Discovered(Graph.from_edges(e, kept), dropped=len(edges) - len(kept))
 
 
 def energies(units: Units) -> Matrix:  # (U, e)
-    """Return how much of what each unit looks along lies along each axis, as shares of one."""
+    """Return the share of each axis in the directions of each unit."""
     squares = units.directions.double().square().sum(dim=1).numpy()
     shares: Matrix = squares / np.maximum(squares.sum(axis=1, keepdims=True), 1e-12)
     return shares
 
 
 def align(units: Units) -> Tensor:  # (e, e)
-    """Return the rotation after which the units look along as few axes as possible."""
+    """Return the rotation after which units depend on as few axes as possible."""
     directions = units.directions.double().numpy()  # (U, R, e)
     seen = np.einsum("kri,krj->kij", directions, directions)  # (U, e, e)
     return torch.from_numpy(diagonalise(seen))
 
 
 def diagonalise(matrices: Matrix) -> Matrix:  # (U, e, e) -> (e, e)
-    """Return the rotation that diagonalises symmetric matrices together, as well as one can.
+    """Return the rotation that best diagonalises symmetric matrices jointly.
 
-    Jacobi turns of two axes at a time (Cardoso and Souloumiac 1996), from the eigenvectors of a
-    weighted sum: where the matrices commute, these are the answer already.
+    Jacobi rotations of two axes at a time (Cardoso and Souloumiac 1996), starting from the
+    eigenvectors of a weighted sum, which are the solution if the matrices commute.
     """
     weights = np.linspace(1.0, 2.0, len(matrices))
     start = np.tensordot(weights, matrices, axes=1) if len(matrices) else np.eye(matrices.shape[2])

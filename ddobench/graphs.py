@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Graph:
-    """An undirected graph on the variables 0 to d - 1, held as its maximal cliques."""
+    """An undirected graph of the variables 0 to d - 1, given by its maximal cliques."""
 
     d: int
     cliques: tuple[tuple[int, ...], ...]
@@ -33,7 +33,7 @@ class Graph:
 
     @classmethod
     def from_cliques(cls, d: int, cliques: Iterable[Iterable[int]]) -> Self:
-        """Build the graph in which every given set of variables is fully joined."""
+        """Build the graph in which each of the given sets of variables is fully connected."""
         return cls.from_edges(
             d, (edge for clique in cliques for edge in combinations(sorted(clique), 2))
         )
@@ -45,7 +45,7 @@ class Graph:
         return tuple(sorted(pairs))
 
     def adjacency(self) -> NDArray[np.bool_]:
-        """Return the symmetric (d, d) matrix of edges; no variable is its own neighbour."""
+        """Return the symmetric (d, d) matrix of edges, with a diagonal of zeros."""
         matrix = np.zeros((self.d, self.d), dtype=bool)
         for i, j in self.edges:
             matrix[i, j] = matrix[j, i] = True
@@ -54,7 +54,7 @@ class Graph:
 
 @dataclass(frozen=True)
 class Recovery:
-    """Counts of right and wrong edges; a share of nothing is 0."""
+    """Counts of correct and wrong edges; a share of zero edges is 0."""
 
     found: int  # edges in both
     invented: int  # edges discovered only
@@ -66,9 +66,9 @@ class Recovery:
         """Compare two graphs on the same variables."""
         if discovered.d != truth.d:
             raise ValueError(f"graphs on {discovered.d} and {truth.d} variables cannot be compared")
-        ours, true = set(discovered.edges), set(truth.edges)
+        found, true = set(discovered.edges), set(truth.edges)
         pairs = truth.d * (truth.d - 1) // 2
-        return cls(len(ours & true), len(ours - true), len(true - ours), pairs)
+        return cls(len(found & true), len(found - true), len(true - found), pairs)
 
     @property
     def precision(self) -> float:

@@ -1,1 +1,1 @@
-"""Functions with known graphs whose optimum is computed exactly; what tasks are made of."""
+"""Functions with known graphs and exact optima, of which tasks are made."""

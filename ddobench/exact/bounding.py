@@ -1,14 +1,14 @@
-"""Branch and bound over max-sum tables: a global maximum, and a proof that nothing is higher.
+"""Branch and bound over max-sum tables: a global maximum with a certificate.
 
-Every axis is an interval that holds the maximiser and is cut into cells. Let g be the point of
-middles of the cells that hold the maximiser z*. The gradient at z* is zero, so
+Every axis is an interval that contains the maximiser, and is split into cells. Let g be the middle
+of the cells that contain the maximiser z*. The gradient at z* is zero, so
 
     f(z*) <= sum over C of  h_C(g_C) + max over u in the cell of -u' h_C''(y) u / 2,
 
 with y somewhere in the cell. A landscape bounds these terms, in a table for each clique. Max-sum
 over the tables bounds f(z*) from above, a local ascent from their maximiser from below. Cells whose
-max-marginal is less than the lower bound are dropped, the others cut along the axes that keep the
-bounds apart, and so on until they meet.
+max-marginal is below the lower bound are dropped, the others are split along the axes with the
+largest slack, until the bounds meet.
 """
 
 from abc import ABC, abstractmethod
@@ -25,7 +25,7 @@ ROUNDS = 40
 
 @dataclass(frozen=True)
 class Peak:
-    """A maximiser x (d,), its value, and how much higher any other point could possibly be."""
+    """A maximiser x (d,), its value, and a bound of how much higher any other point can be."""
 
     x: Values
     value: float
@@ -34,14 +34,14 @@ class Peak:
 
 @dataclass(frozen=True)
 class Cells:
-    """The cells of one axis still in the race."""
+    """The remaining cells of one axis."""
 
     middles: Values  # (cells,)
     half: float  # half of their width
 
     @classmethod
     def over(cls, low: float, high: float, width: float) -> "Cells":
-        """Cut an interval into cells no wider than `width`."""
+        """Split an interval into cells of at most the given width."""
         count = max(1, int(np.ceil((high - low) / width)))
         half = (high - low) / (2 * count)
         return cls(low + half * np.arange(1.0, 2.0 * count, 2.0), half)
@@ -51,17 +51,17 @@ class Cells:
         return Cells(self.middles[which], self.half)
 
     def cut(self, pieces: int) -> "Cells":
-        """Cut every cell into equal pieces."""
+        """Split every cell into equal pieces."""
         half = self.half / pieces
         offsets = half * (2.0 * np.arange(pieces) - (pieces - 1))
         return Cells((self.middles[:, None] + offsets).ravel(), half)
 
 
 class Landscape(ABC):
-    """A function along the axes that have to be searched, everything else at its best."""
+    """A function of the axes that have to be searched, maximised over everything else."""
 
     coarsest: float  # width of the first cells
-    cuts: int  # pieces a cell is cut into
+    cuts: int  # pieces that a cell is split into
     intervals: list[tuple[float, float]]  # one per axis
 
     @abstractmethod

@@ -1,10 +1,10 @@
-"""The box in which a sum of networks has its maximum, and bounds of its terms on cells.
+"""The box that contains the maximum of a sum of networks, and bounds of its terms on cells.
 
-Where: setting a variable x_i to 0 multiplies the bump of each of its cliques by
+The box: setting a variable x_i to 0 multiplies the bump of each of its cliques by
 exp(x_i^2 / 2 SPREAD) and the logistic factor by at least exp(-A_C), with A_C = |v_C|_1 the largest
-number the network can put out. So at the maximum x_i^2 <= 2 SPREAD A_C for one of its cliques.
+output of the network. So at the maximum x_i^2 <= 2 SPREAD A_C for one of its cliques.
 
-How curved: let h = w s(a) exp(-|x|^2 / 2 SPREAD) be a term and l its logarithm. Then
+The curvature: let h = w s(a) exp(-|x|^2 / 2 SPREAD) be a term and l its logarithm. Then
 h'' = h (l'' + l' l'^T) >= h l'', and for a direction u
 
     -u' l'' u = |u|^2 / SPREAD + s(a) s(-a) (a'.u)^2 - s(-a) u' a'' u.
@@ -29,14 +29,14 @@ from ddobench.exact.terms import SPREAD, NetworkSum
 
 BEND = 4.0 / 27.0**0.5  # the largest second derivative of tanh
 TWIST = 2.0  # the largest third
-ROWS = 20_000  # cells bounded at a time, so that what they need stays in the cache
+ROWS = 20_000  # cells bounded at a time, to fit into the cache
 
 
 class Box(Landscape):
-    """Networks in all of their variables."""
+    """A sum of networks, searched in all of its variables."""
 
     coarsest = 0.3
-    cuts = 2  # a table has an axis for every variable of a clique and would grow too fast with more
+    cuts = 2  # more would make tables too large, with an axis for every variable of a clique
 
     def __init__(self, f: NetworkSum) -> None:
         self.f = f
@@ -47,7 +47,7 @@ class Box(Landscape):
             own = list(clique)
             reach[own] = np.maximum(reach[own], (2.0 * SPREAD * output) ** 0.5)
         self.intervals = [(-far, far) for far in reach.tolist()]
-        # The networks stacked for the ascent; cliques smaller than the largest are filled up.
+        # The networks stacked for the ascent; smaller cliques are padded.
         size, units = max(map(len, f.cliques)), len(f.networks[0].shift)
         self.members = np.zeros((len(f.cliques), size), dtype=np.int64)
         self.real = np.zeros(self.members.shape, dtype=bool)
@@ -60,7 +60,7 @@ class Box(Landscape):
             self.inner[c, :, : len(clique)] = network.inner.numpy()
 
     def lift(self, z: Values) -> Values:
-        """Return the point x (d,), which is the position."""
+        """Return the point x (d,), which equals the position."""
         return z
 
     def value(self, z: Values) -> float:
@@ -119,7 +119,7 @@ class Box(Landscape):
         return bound
 
     def slack(self, z: Values) -> Values:
-        """Return the same for every axis: all are cut at once."""
+        """Return the same for every axis: all are split at once."""
         return np.ones(len(z))
 
     def climb(self, z: Values) -> Values:

@@ -1,4 +1,4 @@
-"""Families of graphs, as the cliques over which a function of d variables is a sum."""
+"""Families of graphs, given by the cliques of d variables."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,15 +17,15 @@ _SHAPES = {2: "edges", 3: "triangles"}
 
 @dataclass(frozen=True)
 class Family:
-    """A way to lay cliques over d variables, for d = first + k step with k >= 0."""
+    """A way to arrange cliques of d variables, for d = first + k step with k >= 0."""
 
     title: str
     first: int
     step: int
-    draw: Callable[[int, Stream], Cliques]  # the stream is used by random families alone
+    draw: Callable[[int, Stream], Cliques]  # the stream is used by random families only
 
     def check(self, d: int) -> None:
-        """Raise unless the family has a member on d variables."""
+        """Raise an error if the family has no graph of d variables."""
         if d < self.first:
             raise UsageError(
                 f"d must be at least {self.first} for {self.title}, got {d}; use {self.first}"
@@ -45,7 +45,7 @@ class Family:
 
 
 def choose_family(name: str, clique_size: int | None, overlap: int | None) -> Family:
-    """Return the named family; None leaves the sizes at the family's own (chain: 3 and 1)."""
+    """Return the named family; None means the default sizes (chain: 3 and 1)."""
     check_one_of("task.family", name, FAMILIES)
     if name not in _SIZED and not (clique_size is None and overlap is None):
         raise UsageError(
@@ -68,8 +68,9 @@ def _chain(size: int, overlap: int) -> Family:
             f"task.overlap must be less than task.clique_size={size}, got {overlap}; "
             f"use 0 to {size - 1}"
         )
-    # What two cliques share is searched along one axis, however many variables it is; beyond half
-    # of a clique, variables are shared by three cliques and more, and tables outgrow memory.
+    # The variables that two cliques share are searched along one axis. If more than half of a
+    # clique overlaps, variables are shared by three or more cliques, and tables do not fit into
+    # memory.
     if 2 * overlap > size and (size, overlap) != (3, 2):
         raise UsageError(
             f"task.overlap must be at most half of task.clique_size={size} for an exact optimum "
@@ -120,7 +121,7 @@ def _grid(d: int, _: Stream) -> Cliques:
 
 
 def _random(d: int, stream: Stream) -> Cliques:
-    """Grow a 2-tree by hanging every new node on an edge, then drop edges: treewidth at most 2."""
+    """Grow a 2-tree by joining every new node to an edge, then drop edges: treewidth at most 2."""
     edges = [(0, 1)]
     for node in range(2, d):
         a, b = edges[int(stream.integers(len(edges)))]

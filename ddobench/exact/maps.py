@@ -8,7 +8,7 @@ from torch import Tensor
 from ddobench.rng import Stream
 
 MAPS = ("orthogonal", "gaussian")
-ORDERS = ("affine_softplus", "softplus_affine")  # what is applied first stands first
+ORDERS = ("affine_softplus", "softplus_affine")  # in the order of application
 
 
 @dataclass(frozen=True)
@@ -27,11 +27,11 @@ class Observation:
         return softplus(hidden) @ self.matrix + self.shift
 
     def recover(self, x: Tensor) -> tuple[Tensor, Tensor]:  # (K, e) -> (K, d), (K,)
-        """Return the least-squares pre-images and how far each design is off the surface.
+        """Return the least-squares pre-images and the distance of each design from the surface.
 
-        A design without a pre-image is NaN in both. A pre-image that overflows is infinitely far
-        away. The distance is Euclidean, between the design and the affine image of its pre-image,
-        with the softplus undone where that was applied last.
+        A design without a pre-image is NaN in both. A pre-image that overflows is infinite. The
+        distance is Euclidean, between the design and the affine image of its pre-image, before the
+        softplus if that is applied last.
         """
         image = inverse_softplus(x) if self.softplus_last else x
         centred = image - self.shift
@@ -72,12 +72,12 @@ def draw_observation(
 
 
 def softplus(x: Tensor) -> Tensor:
-    """Return log(1 + exp(x)), without the linear branch of torch that costs half the digits."""
+    """Return log(1 + exp(x)), without torch's linear branch, which loses half the digits."""
     return torch.logaddexp(x, torch.zeros_like(x))
 
 
 def inverse_softplus(y: Tensor) -> Tensor:
-    """Return x with softplus(x) = y, NaN where there is none because y <= 0."""
+    """Return x with softplus(x) = y, NaN if y <= 0."""
     positive = y > 0
     safe = torch.where(positive, y, 1.0)
     return torch.where(positive, safe + torch.log(-torch.expm1(-safe)), torch.nan)

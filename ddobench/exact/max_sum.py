@@ -1,8 +1,8 @@
 """Exact maximisation of a sum of tables, each over a few finite variables (max-sum).
 
 Variables are eliminated one at a time, always one with the fewest neighbours left; the largest
-table that arises has the treewidth of the graph plus one axes. All instances share the scopes and
-go through together: every table carries the seed axis in front.
+table has as many axes as the treewidth of the graph plus one. All seeds share the scopes and are
+processed together: every table has a leading seed axis.
 """
 
 import heapq
@@ -30,7 +30,10 @@ class Table:
 
 @dataclass(frozen=True)
 class _Bucket:
-    """All that depends on `variable` when its turn comes; its parent is the next of `rest`."""
+    """The sum of all tables that depend on `variable` when it is eliminated.
+
+    Its parent is the bucket of the variable of `rest` that is eliminated next.
+    """
 
     variable: int
     rest: Scope
@@ -57,8 +60,8 @@ def maximise(tables: Sequence[Table], sizes: Sequence[int]) -> tuple[Values, NDA
 def max_marginals(tables: Sequence[Table], sizes: Sequence[int]) -> list[Values]:
     """Return, for each variable, the largest sum with it held at each of its values, (S, size).
 
-    One sweep up the buckets and one down: what a bucket hears from its parent is the best of
-    everything outside the branch below it.
+    One pass up the buckets and one down: the message from a parent is the maximum over everything
+    outside the branch of the bucket.
     """
     buckets = list(_eliminate(tables, sizes))
     turn = {bucket.variable: position for position, bucket in enumerate(buckets)}
@@ -106,7 +109,7 @@ def _constant(tables: Sequence[Table]) -> Values:
 
 
 def _reduce(table: Table, scope: Scope) -> Values:
-    """Return the largest values over everything but `scope`, a part of the table's, in order."""
+    """Maximise over everything but `scope`, a part of the table's scope, in its order."""
     gone = tuple(axis + 1 for axis, v in enumerate(table.scope) if v not in scope)
     left = [variable for variable in table.scope if variable in scope]
     values = table.values.max(axis=gone) if gone else table.values
@@ -114,7 +117,7 @@ def _reduce(table: Table, scope: Scope) -> Values:
 
 
 def elimination_order(scopes: Sequence[Scope], sizes: Sequence[int]) -> list[int]:
-    """Return a min-degree order; among equals the variable with the smallest table comes first."""
+    """Return a min-degree order; ties are broken by the size of the table."""
     neighbours: list[set[int]] = [set() for _ in sizes]
     for scope in scopes:
         for a, b in combinations(scope, 2):

@@ -1,10 +1,10 @@
 """The axes along which a sum of radial bumps has to be searched, and bounds along them.
 
 Variables that belong to the same k cliques form a group. Only distances to its k centres matter,
-so the maximiser lies in their convex hull: a group is searched along at most k - 1 axes, and a
-variable of a single clique sits at its centre. Along each axis the hull is an interval. The height
-p of a bump falls with the squared distance r^2 and is convex in it, so its curvature in a direction
-u is at least 2 w p'(r^2) |u|^2, and
+so the maximiser is in their convex hull: a group is searched along at most k - 1 axes, and a
+variable of a single clique is at its centre. Along each axis the hull is an interval. The height
+p of a bump decreases with the squared distance r^2 and is convex in it, so its curvature in a
+direction u is at least 2 w p'(r^2) |u|^2, and
 
     w_C p(|g_C - mu_C|^2) - w_C p'(near_C^2) |u_C|^2
 
@@ -25,7 +25,7 @@ STEPS = 2000  # of a local ascent
 
 
 class Ridge(Landscape):
-    """Radial bumps, every variable of a single clique at its centre."""
+    """A sum of radial bumps, with every variable of a single clique at its centre."""
 
     coarsest = 0.25
     cuts = 3  # odd, so that the middle of a cell stays a middle
@@ -94,9 +94,9 @@ class Ridge(Landscape):
     def climb(self, z: Values) -> Values:
         """Return the local maximiser reached from the position z (axes,).
 
-        A height is convex in the squared distance, so a sum of bumps lies above one of parabolas
-        that touch it at z; stepping to their joint maximum, the mean of the centres weighted by the
-        slopes, never leads downhill.
+        A height is convex in the squared distance, so the sum of bumps is at least the sum of
+        parabolas that touch it at z. The maximum of these, the mean of the centres weighted by the
+        slopes, is therefore never lower.
         """
         height = 0.0
         for _ in range(STEPS):

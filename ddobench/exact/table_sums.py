@@ -37,7 +37,7 @@ Design = tuple[int, ...]
 
 @dataclass(frozen=True)
 class TableSum:
-    """The tables of one seed, (1, ...) each; a design is worth the sum of its entries."""
+    """The tables of one seed, (1, ...) each; the value of a design is the sum of its entries."""
 
     tables: Sequence[Table]
     sizes: tuple[int, ...]
@@ -52,9 +52,9 @@ class TableSum:
         return values
 
     def find_best(self, count: int, starts: Values) -> tuple[Values, Designs, bool]:
-        """Return the best `count` designs, their values first, and whether that is exact.
+        """Return values and designs of the best `count` designs, and whether these are exact.
 
-        If it is not, they are where starts (K, d) climb to, each once before any repeats.
+        Otherwise they are where the starts (K, d) climb to, different ones first.
         """
         if largest_table([table.scope for table in self.tables], self.sizes) <= MOST_CELLS:
             return *find_best(self.tables, self.sizes, count), True
@@ -67,7 +67,7 @@ class TableSum:
         return values[order], ends[order].astype(np.int64), False
 
     def climb(self, starts: Values) -> Values:  # (K, d) -> (K, d)
-        """Set one variable after the other to its best level until none improves a design."""
+        """Set one variable after the other to its best level, until no change improves a design."""
         x = starts.copy()
         holding: list[list[Table]] = [[] for _ in self.sizes]
         for table in self.tables:
@@ -91,7 +91,7 @@ class TableSum:
 
 
 def _along(table: Table, variable: int, x: Values) -> Values:  # (K, d) -> (K, size)
-    """Return the entries of a table at designs with one variable at each of its levels."""
+    """Return the entries of a table at designs, for every level of one variable."""
     axis = table.scope.index(variable)
     values = np.moveaxis(table.values[0], axis, -1)
     others = tuple(x[:, v].astype(np.int64) for v in table.scope if v != variable)
@@ -102,15 +102,17 @@ def _along(table: Table, variable: int, x: Values) -> Values:  # (K, d) -> (K, s
 def fit_tables(
     x: Values, y: Values, scopes: Sequence[Scope], sizes: tuple[int, ...], ridge: float
 ) -> list[Table]:
-    """Return one table per scope; together they are the least-squares fit of y (N,).
+    """Return one table per scope, whose sum is the least-squares fit of y (N,).
 
     The features are dependent; without a ridge the solution of smallest norm is taken.
     """
     weights = least_squares(one_hot(x, scopes, sizes).dense(), y, ridge)
-    return cut_in_tables(weights, scopes, sizes)
+    return split_into_tables(weights, scopes, sizes)
 
 
-def cut_in_tables(weights: Values, scopes: Sequence[Scope], sizes: tuple[int, ...]) -> list[Table]:
+def split_into_tables(
+    weights: Values, scopes: Sequence[Scope], sizes: tuple[int, ...]
+) -> list[Table]:
     """Return the weights of one-hot features (cells of all scopes) as tables."""
     ends = np.cumsum([count_cells(scope, sizes) for scope in scopes])
     return [
@@ -121,26 +123,26 @@ def cut_in_tables(weights: Values, scopes: Sequence[Scope], sizes: tuple[int, ..
 
 @dataclass(frozen=True)
 class _Region:
-    """Some designs: those whose variables avoid what is barred."""
+    """The designs that avoid the excluded levels of each variable."""
 
-    barred: tuple[NDArray[np.bool_], ...]  # for each variable, (size,)
+    excluded: tuple[NDArray[np.bool_], ...]  # for each variable, (size,)
     best: Design
-    other: float  # the value of its second best design
-    variable: int  # where that differs
-    level: int
+    second: float  # the value of its second best design
+    variable: int  # in which that differs
+    level: int  # the level of the variable there
 
     def halves(self) -> tuple[tuple[NDArray[np.bool_], ...], tuple[NDArray[np.bool_], ...]]:
-        """Return what is barred where the variable has the other level, and where it has not."""
-        own = self.barred[self.variable]
+        """Return the exclusions of the two halves: the variable at `level`, and not at it."""
+        own = self.excluded[self.variable]
         only = np.arange(len(own)) != self.level
-        return self._bar(own | only), self._bar(own | ~only)
+        return self._exclude(own | only), self._exclude(own | ~only)
 
-    def _bar(self, levels: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], ...]:
-        return (*self.barred[: self.variable], levels, *self.barred[self.variable + 1 :])
+    def _exclude(self, levels: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], ...]:
+        return (*self.excluded[: self.variable], levels, *self.excluded[self.variable + 1 :])
 
 
 def largest_table(scopes: Sequence[Scope], sizes: Sequence[int]) -> int:
-    """Return how many cells the largest table has that max-sum needs, without making it."""
+    """Return the number of cells of the largest table that max-sum needs."""
     neighbours: list[set[int]] = [set() for _ in sizes]
     for scope in scopes:
         for variable in scope:
@@ -160,15 +162,15 @@ def largest_table(scopes: Sequence[Scope], sizes: Sequence[int]) -> int:
 def find_best(
     tables: Sequence[Table], sizes: Sequence[int], count: int
 ) -> tuple[Values, NDArray[np.int64]]:
-    """Return the largest values of the sum of a single instance, falling, (K,), and where, (K, d).
+    """Return the largest values of the sum of one seed, decreasing, (K,), and their designs (K, d).
 
-    K is `count`, or less where there are fewer designs.
+    K is `count`, or the number of designs if that is smaller.
     """
     search = _Search(tables, sizes)
     found: dict[Design, float] = {}
     regions = search.open([tuple(np.zeros(size, dtype=bool) for size in sizes)], found)
     while cut := _pick_promising(regions, found, count, search.rounding):
-        regions = [one for one in regions if one.other < cut[-1].other]
+        regions = [one for one in regions if one.second < cut[-1].second]
         other, same = zip(*(one.halves() for one in cut), strict=True)
         regions += search.open(list(other), found)
         regions += search.reopen(list(same), [one.best for one in cut])
@@ -179,20 +181,17 @@ def find_best(
 def _pick_promising(
     regions: Sequence[_Region], found: Mapping[Design, float], count: int, rounding: float
 ) -> list[_Region]:
-    """Return the regions whose second best may be among the `count` best, the best of them first.
-
-    Equal ones go together.
-    """
-    ranked = sorted(regions, key=lambda one: -one.other)
-    known = sorted([*found.values(), *(one.other for one in ranked)], reverse=True)
+    """Return the regions whose second best may be among the `count` best, best first, with ties."""
+    ranked = sorted(regions, key=lambda one: -one.second)
+    known = sorted([*found.values(), *(one.second for one in ranked)], reverse=True)
     least = known[min(count, len(known)) - 1]
     if len(found) >= count and sorted(found.values())[-count] >= least - rounding:
-        return [one for one in ranked if one.other > least + rounding]
-    return [one for one in ranked if one.other >= least]
+        return [one for one in ranked if one.second > least + rounding]
+    return [one for one in ranked if one.second >= least]
 
 
 class _Search:
-    """Max-sum over the same tables under different bars, many at once."""
+    """Max-sum over the same tables with different exclusions, many at once."""
 
     def __init__(self, tables: Sequence[Table], sizes: Sequence[int]) -> None:
         self.tables, self.sizes = tables, sizes
@@ -203,23 +202,23 @@ class _Search:
         self.stack = max(1, AT_ONCE // largest_table([t.scope for t in tables], sizes))
 
     def open(
-        self, bars: list[tuple[NDArray[np.bool_], ...]], found: dict[Design, float]
+        self, exclusions: list[tuple[NDArray[np.bool_], ...]], found: dict[Design, float]
     ) -> list[_Region]:
-        """Find the best design of each region, and note it in `found`; then its second best."""
+        """Find the best design of each region, add it to `found`, and find its second best."""
         best: list[Design] = []
-        for some in self._stacks(bars):
+        for some in self._stacks(exclusions):
             values, designs = maximise(some, self.sizes)
             for value, design in zip(values.tolist(), designs.tolist(), strict=True):
                 found[tuple(design)] = value
                 best.append(tuple(design))
-        return self.reopen(bars, best)
+        return self.reopen(exclusions, best)
 
     def reopen(
-        self, bars: list[tuple[NDArray[np.bool_], ...]], best: list[Design]
+        self, exclusions: list[tuple[NDArray[np.bool_], ...]], best: list[Design]
     ) -> list[_Region]:
-        """Find the second best of regions; one with a single design is left out."""
+        """Find the second best design of regions; regions with a single design are left out."""
         regions, place = [], 0
-        for some in self._stacks(bars):
+        for some in self._stacks(exclusions):
             marginals = [values.copy() for values in max_marginals(some, self.sizes)]
             rows = len(marginals[0])
             own = np.array(best[place : place + rows])  # (B, d)
@@ -231,16 +230,16 @@ class _Search:
                 if other > self.floor:
                     level = int(marginals[variable][row].argmax())
                     regions.append(
-                        _Region(bars[place + row], best[place + row], other, variable, level)
+                        _Region(exclusions[place + row], best[place + row], other, variable, level)
                     )
             place += rows
         return regions
 
-    def _stacks(self, bars: list[tuple[NDArray[np.bool_], ...]]) -> list[list[Table]]:
-        """Return the tables with penalties for what is barred, as stacks of regions."""
+    def _stacks(self, exclusions: list[tuple[NDArray[np.bool_], ...]]) -> list[list[Table]]:
+        """Return the tables with penalties for exclusions, as stacks of regions."""
         stacks = []
-        for start in range(0, len(bars), self.stack):
-            some = bars[start : start + self.stack]
+        for start in range(0, len(exclusions), self.stack):
+            some = exclusions[start : start + self.stack]
             penalties = [
                 Table((variable,), -self.penalty * np.stack(levels))
                 for variable, levels in enumerate(zip(*some, strict=True))

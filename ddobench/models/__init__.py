@@ -1,1 +1,1 @@
-"""Stacked over seeds: networks, their training, matrix products, least squares."""
+"""Models stacked over seeds: networks and their training, products, least squares."""

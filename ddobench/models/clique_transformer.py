@@ -1,7 +1,7 @@
-"""The networks of Cliqueformer: tokens, transformer blocks, and a chain of cliques between them.
+"""The networks of Cliqueformer: tokens, transformer blocks, and a chain of cliques.
 
-Of one seed: attention takes other ways with a lone matrix than with a stack, and these networks
-gain little from a stack on a CPU. All weights and all dropout are drawn from a stream.
+They are for one seed at a time: attention computes a single matrix differently than a stack, and
+stacks are hardly faster on a CPU. All weights and all dropout are drawn from a stream.
 
 B rows, T tokens of w features, e latent variables, C cliques of c of them.
 """
@@ -37,7 +37,7 @@ class CliqueChain:
 
     @classmethod
     def like(cls, graph: Graph) -> "CliqueChain":
-        """Return as many cliques as a graph has, of the size of its largest and most overlap."""
+        """Return a chain with as many cliques as a graph, of its largest size and overlap."""
         members = [set(clique) for clique in graph.cliques]
         shared = [
             len(one & other) for i, one in enumerate(members) for other in members[i + 1 :]
@@ -84,7 +84,7 @@ class TokenNorm(nn.Module):
         self.register_buffer("variance", torch.ones(tokens))
 
     def forward(self, x: Tensor) -> Tensor:  # (B, T) or (B, T, w), the same
-        """Apply it, and remember the statistics while training."""
+        """Apply it, and update the statistics while training."""
         return functional.batch_norm(
             x, self.mean, self.variance, self.weight, self.bias, self.training
         )
@@ -104,7 +104,7 @@ class LayerNorm(nn.Module):
 
 
 class Positions(nn.Module):
-    """What each token is told of its place: a small network of sines and cosines of it."""
+    """Positional encoding: a small network of sines and cosines of the position."""
 
     waves: Tensor
 
@@ -115,7 +115,7 @@ class Positions(nn.Module):
         self.register_buffer("waves", torch.cat([angles.sin(), angles.cos()], dim=1)[:, :width])
 
     def forward(self) -> Tensor:  # (T, w)
-        """Return it for all tokens."""
+        """Return the encoding of all tokens."""
         placed: Tensor = self.second(functional.gelu(self.first(self.waves)))
         return placed
 
@@ -204,7 +204,7 @@ class Decoder(nn.Module):
 
 
 class Regressor(nn.Module):
-    """The value: one network shared by the cliques, which knows their places, averaged."""
+    """The value: one network with positional encoding, shared by and averaged over the cliques."""
 
     def __init__(self, chain: CliqueChain, shape: Shape, rng: Stream) -> None:
         super().__init__()
@@ -216,7 +216,7 @@ class Regressor(nn.Module):
         self.read = Linear(width, 1, rng)
 
     def forward(self, cliques: Tensor, noise: Stream | None = None) -> Tensor:  # (B, C, c) -> (B,)
-        """Return the values; `noise` draws what is dropped while training."""
+        """Return the values; `noise` draws the dropout while training."""
         h = self._layer(0, cliques, noise) + self.positions()
         h = self._layer(1, h, noise)
         values: Tensor = self.read(h).squeeze(2)  # (B, C)

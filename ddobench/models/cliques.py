@@ -1,12 +1,12 @@
 """Networks over cliques: one shared MLP per seed on masked copies of its input, averaged.
 
-The value of a design x is the mean over the cliques C of f(x with all but C set to zero), so that
-variables that share no clique never meet: the mixed derivative across them is exactly zero.
+The value of a design x is the mean over the cliques C of f(x with all but C set to zero). For
+variables without a common clique the mixed derivative is exactly zero.
 
-`CliqueMLP.forward` says that literally, for reading and for autograd. `CliquePasses` computes the
-same without the copies: the first layer reads only the members of each clique, later layers see the
-rows of a few cliques at a time, small enough to stay in the cache. Seeds take turns, so every seed
-has its own cliques, as many as it likes, and computes the same bits beside any companions.
+`CliqueMLP.forward` is the literal definition, for autograd. `CliquePasses` computes the same
+without the copies: the first layer reads only the members of each clique, and later layers process
+the rows of a few cliques at a time, which fit into the cache. Seeds are processed one after the
+other, so that every seed can have its own graph, and has the same result beside any others.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ from ddobench.graphs import Graph
 from ddobench.models.networks import StackedMLP, gradient_of, threshold_backward
 from ddobench.rng import Streams
 
-CACHED = 2**17  # hidden units of a layer that are worked on at a time, half a megabyte
+CACHED = 2**17  # hidden units of a layer processed at a time, half a megabyte
 ROWS_AT_ONCE = 128  # designs climbed at a time
 
 
@@ -34,7 +34,7 @@ class CliqueMLP(StackedMLP):
 
     @property
     def graphs(self) -> list[Graph]:
-        """The graph of each seed; new ones may be set at any time."""
+        """The graph of each seed; can be set at any time."""
         return self._graphs
 
     @graphs.setter
@@ -61,10 +61,10 @@ class CliqueMLP(StackedMLP):
 
 @dataclass(frozen=True)
 class _Slots:
-    """The members of the cliques of one seed, each clique with as many slots as the largest has.
+    """The members of the cliques of one seed, each padded to the size of the largest.
 
-    A slot without a member points at column d, which is always zero; the last slot of each clique
-    points at column d + 1, which is always one and stands for the bias.
+    A slot without a member points to column d, which is always zero; the last slot of each clique
+    points to column d + 1, which is always one, for the bias.
     """
 
     members: Tensor  # (C, k) columns of the extended input
@@ -146,7 +146,7 @@ class _OneSeed:
 
     def backward(self, error: Tensor, slots: _Slots) -> None:  # (B, 1)
         cliques, rows = len(slots.members), len(error)
-        share = error / cliques  # (B, 1) what each clique answers for
+        share = error / cliques  # (B, 1) the share of each clique
         torch.mm(self._total.T, share, out=self._weight_gradients[-1])
         torch.sum(error, dim=0, out=self._bias_gradients[-1])
         for gradient in (*self._weight_gradients[1:-1], *self._bias_gradients[1:-1]):
@@ -162,9 +162,10 @@ class _OneSeed:
         self._bias_gradients[0].copy_(gathered[-1])
 
     def climb(self, x: Tensor, slots: _Slots, *, gradient: bool) -> tuple[Tensor, Tensor]:
-        """Return values (K,) and gradients (K, d) of x (K, d), holding few activations at a time.
+        """Return values (K,) and gradients (K, d) of x (K, d), with few activations at a time.
 
-        The mean over cliques is linear, so each clique can go down again right after it came up.
+        The mean over cliques is linear, so the backward pass of a clique can follow its forward
+        pass.
         """
         cliques = len(slots.members)
         first = self._first_layer()[slots.members]  # (C, k, w)
@@ -204,7 +205,7 @@ class _OneSeed:
     def _descend(self, top: Tensor, hidden: list[Tensor], *, weights: bool) -> Tensor:
         """Turn d loss / d last hidden layer, the same for all cliques, into that of the first.
 
-        The activations are overwritten: a gradient passes where its own was positive.
+        The activations are overwritten.
         """
         error: Tensor = threshold_backward(
             top.expand_as(hidden[-1]), hidden[-1], 0, grad_input=hidden[-1]
@@ -230,6 +231,6 @@ def _extend(columns: Tensor) -> Tensor:  # (d, B) -> (d + 2, B)
 
 
 def _parts(cliques: int, rows: int, width: int) -> list[slice]:
-    """Cut the cliques into parts whose hidden units stay in the cache."""
+    """Split the cliques into parts whose hidden units fit into the cache."""
     size = min(cliques, max(1, CACHED // (rows * width)))
     return [slice(i, min(i + size, cliques)) for i in range(0, cliques, size)]

@@ -1,12 +1,12 @@
-"""Stacks of networks: one MLP per seed behind an ordinary module call.
+"""Stacks of networks: one MLP per seed.
 
-`StackedMLP` is the module: weights have the seed axis in front, autograd works on it as on any
-other. `Passes` are its forward and backward passes by hand, for the loops that take nearly all the
-time of a benchmark: they write into buffers that are used again, and gradients straight into the
-one vector the optimiser reads. The tests hold the two equal.
+`StackedMLP` is an ordinary module for autograd; its weights have a leading seed axis. `Passes` are
+its forward and backward passes by hand, for the loops that take nearly all the time of a benchmark:
+they reuse buffers and write gradients directly into the vector that the optimiser reads. Tests
+compare the two.
 
-No product or sum here mixes seeds, so on one machine what a seed computes is the same bits beside
-any others or none: see `products`.
+No product or sum mixes seeds, so that on one machine the result of a seed is the same to the bit
+beside any others: see `multiply` in `tensors`.
 """
 
 from collections.abc import Sequence
@@ -19,9 +19,9 @@ from torch import Tensor, nn
 from ddobench.models.tensors import multiply
 from ddobench.rng import Streams
 
-# PyTorch's fused Adam rounds the last few elements of a vector, those that fill no register, in
-# another way (seen with AVX2 and AVX-512). Which seed these belong to depends on its companions, so
-# a stack is padded to whole registers.
+# PyTorch's fused Adam rounds the last elements of a vector, which do not fill a register,
+# differently (seen with AVX2 and AVX-512). Which seed they belong to depends on the stack, so
+# stacks are padded to whole registers.
 LANES = 64
 
 threshold_backward = torch.ops.aten.threshold_backward.grad_input
@@ -78,18 +78,18 @@ class StackedMLP(nn.Module):
 
     @torch.no_grad()
     def restore(self, snapshot: list[Tensor]) -> None:
-        """Put the parameters of a snapshot back."""
+        """Restore the parameters of a snapshot."""
         for kept, parameter in zip(snapshot, self.parameters(), strict=True):
             parameter.copy_(kept)
 
     def finite(self) -> Tensor:
-        """Tell for each seed whether all its parameters are finite, (S,)."""
+        """Return for each seed whether all its parameters are finite, (S,)."""
         checks = [torch.isfinite(p).flatten(1).all(dim=1) for p in self.parameters()]
         return torch.stack(checks).all(dim=0)
 
 
 class Differentiated(Protocol):
-    """What a training loop and an ascent ask of a network that values designs."""
+    """What a training loop and an ascent need of a network with one output."""
 
     def forward(self, x: Tensor) -> Tensor:  # (S, B, in) -> (S, B, 1)
         """Return the values, and keep what the backward pass needs."""
@@ -107,7 +107,7 @@ class Differentiated(Protocol):
 class Passes:
     """Forward and backward passes of a stack without autograd.
 
-    Results live in buffers that the next call overwrites; the backward pass also consumes the
+    Results are in buffers that the next call overwrites. The backward pass overwrites the
     activations of the forward pass before it.
     """
 
@@ -119,7 +119,7 @@ class Passes:
         self._weight_gradients = [gradient_of(weight) for weight in network.weights]
         self._bias_gradients = [gradient_of(bias) for bias in network.biases]
         self._rows = -1
-        self._fed: list[Tensor] = []  # what each layer was given, (S, B, in) each
+        self._fed: list[Tensor] = []  # the input of each layer, (S, B, in) each
         self._outputs: list[Tensor] = []  # (S, B, out) each
         self._upstream: list[Tensor] = []  # (S, B, in) each, the same buffer for equal widths
 
@@ -140,20 +140,20 @@ class Passes:
         return self._descend(error, weights=weights, inputs=True)
 
     def value(self, x: Tensor) -> Tensor:  # (S, K, in) -> (S, K)
-        """Return the only output of each row."""
+        """Return the single output of each row."""
         return self.forward(x).squeeze(2)
 
     def value_and_gradient(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the only output of each row of x (S, K, in), (S, K), and its gradient."""
+        """Return the single output of each row of x (S, K, in), (S, K), and its gradient."""
         return self.value(x), self.backward_to_input(torch.ones_like(x[..., :1]))
 
     def gradient(self, x: Tensor) -> Tensor:
-        """Return the gradient of the only output of each row of x (S, K, in), but no output."""
+        """Return the gradient of the single output of each row of x (S, K, in)."""
         self._fill_hidden(x)
         return self.backward_to_input(torch.ones_like(x[..., :1]))
 
     def _fill_hidden(self, x: Tensor) -> None:
-        """Fill all layers but the last."""
+        """Compute all layers but the last."""
         if x.shape[1] != self._rows:
             self._reserve(x)
         self._fed[0] = x
@@ -161,7 +161,7 @@ class Passes:
             self._feed(layer).relu_()
 
     def _feed(self, layer: int) -> Tensor:  # (S, B, out)
-        """Return what a layer makes of what it is fed."""
+        """Return the output of a layer before its activation."""
         product = multiply(self._fed[layer], self._weights[layer], self._outputs[layer])
         return product.add_(self._biases[layer])
 
@@ -170,7 +170,7 @@ class Passes:
             fed = self._fed[layer]
             if weights:
                 gradient = self._weight_gradients[layer]
-                if gradient.shape[2] == 1:  # the same product lying down is three times as fast
+                if gradient.shape[2] == 1:  # the transposed product is three times as fast
                     multiply(error.mT, fed, gradient.mT)
                 else:
                     multiply(fed.mT, error, gradient)
@@ -178,13 +178,13 @@ class Passes:
             if layer == 0 and not inputs:
                 break
             upstream = self._upstream[layer]
-            if error.shape[2] == 1:  # a sum of one term: the same bits without a matrix product
+            if error.shape[2] == 1:  # a sum of one term needs no matrix product
                 torch.mul(error, self._transposed[layer], out=upstream)
             else:
                 multiply(error, self._transposed[layer], upstream)
             if layer == 0:
                 return upstream
-            # ReLU: the gradient passes where the activation, no longer needed itself, is positive
+            # ReLU: the gradient passes where the activation is positive; its buffer is reused
             error = threshold_backward(upstream, fed, 0, grad_input=fed)
         return error
 

@@ -1,6 +1,7 @@
-"""The training loop of stacked networks: every seed with its own minibatches, as if alone.
+"""The training loop of stacked networks, and statistics of fits.
 
-On one machine and with one number of threads as if alone to the bit: see `products`.
+Every seed has its own minibatches. On one machine, with one number of threads, its result is the
+same to the bit as without the other seeds: see `multiply` in `tensors`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -37,18 +38,18 @@ class Split:
 
 @dataclass(frozen=True)
 class History:
-    """What happened to each seed during training."""
+    """The course of the training of each seed."""
 
     losses: Tensor  # (steps taken, S) the loss of each minibatch
-    held_out: Tensor  # (checks, S) the loss on the held-out rows; no row without any
-    check_steps: tuple[int, ...]  # how many steps came before each check
-    kept_step: Tensor  # (S,) the number of steps behind the parameters that were kept
+    held_out: Tensor  # (checks, S) the loss on held-out rows; (0, S) without any
+    check_steps: tuple[int, ...]  # number of steps before each check
+    kept_step: Tensor  # (S,) number of steps after which the kept parameters were reached
     failures: dict[int, str]  # position along S -> reason
 
 
 @dataclass(kw_only=True)
 class Training:
-    """How stacked networks are trained; a seed's result never depends on its companions."""
+    """Settings of the training; the result of a seed does not depend on the other seeds."""
 
     name: ClassVar[str] = "training"
 
@@ -72,7 +73,7 @@ class Training:
                 )
 
     def split(self, rows: int, rng: Streams) -> Split:
-        """Draw the share of rows to hold out."""
+        """Draw the rows to hold out."""
         held = min(round(self.holdout * rows), rows - 1)
         order = rng.permutation(rows)
         return Split(trained=order[:, held:], held_out=order[:, :held])
@@ -87,10 +88,10 @@ class Training:
         rng: Streams,
         what: str,
     ) -> History:
-        """Train the networks in place with AdamW, `step` giving losses and writing gradients.
+        """Train the networks in place with AdamW; `step` returns losses and writes gradients.
 
-        With `patience`, a seed keeps the parameters of its best check and stops counting after so
-        many checks without a better one; the loop ends when no seed counts any more.
+        With `patience`, a seed keeps the parameters of its best check, and is done after that many
+        checks without a better one; the loop ends when all seeds are done.
         """
         flat = [network.flat for network in networks]
         optimiser = torch.optim.AdamW(
@@ -120,7 +121,7 @@ class Training:
 
 
 class EarlyStopping:
-    """Keeps a copy of each seed's best parameters; without patience it only listens."""
+    """Keeps a copy of each seed's best parameters; without patience it only records losses."""
 
     def __init__(self, networks: Sequence[StackedMLP], patience: int | None) -> None:
         self.networks = networks
@@ -134,7 +135,7 @@ class EarlyStopping:
         self._copies = [network.snapshot() for network in networks] if patience else []
 
     def note(self, step: int, loss: Tensor) -> None:  # (S,)
-        """Take in the held-out loss after `step` steps."""
+        """Record the held-out loss after `step` steps."""
         loss = loss.cpu()
         self.losses.append(loss)
         self.steps.append(step)
@@ -148,26 +149,26 @@ class EarlyStopping:
             network.store(copy, better.to(network.flat.device))
 
     def over(self) -> bool:
-        """Tell whether every seed has waited long enough."""
+        """Return whether all seeds are done."""
         return self.patience is not None and bool((self._waited >= self.patience).all())
 
     def restore(self) -> None:
-        """Put every seed's best parameters back."""
+        """Restore the best parameters of every seed."""
         if self.patience is None:
             return
         for network, copy in zip(self.networks, self._copies, strict=True):
             network.restore(copy)
 
     def kept_step(self, last: int) -> Tensor:
-        """Return how many steps are behind each seed's parameters, (S,)."""
+        """Return the number of steps of each seed's parameters, (S,)."""
         return torch.full_like(self._best_step, last) if self.patience is None else self._best_step
 
 
 class Minibatches(Iterator[list[Tensor]]):
     """Endless minibatches (S, B, ...) of the tables, reshuffled for every pass, per seed.
 
-    The same buffers are filled again for each minibatch. A tail too short for a minibatch is left
-    out of its pass.
+    Buffers are reused for each minibatch. Rows at the end of a pass that do not fill a minibatch
+    are left out.
     """
 
     def __init__(self, tables: Sequence[Tensor], rows: Tensor, size: int, rng: Streams) -> None:
@@ -180,10 +181,10 @@ class Minibatches(Iterator[list[Tensor]]):
         ]  # (S, B, ...) each
         self._flat = [one.flatten(0, 1) for one in self._batch]  # (S * B, ...) each
         self._rng = rng
-        self._left: list[Tensor] = []  # (S * B,) rows of the minibatches to come in this pass
+        self._left: list[Tensor] = []  # (S * B,) rows of the remaining minibatches of this pass
 
     def __next__(self) -> list[Tensor]:
-        """Fill the buffers with the next rows of each seed."""
+        """Fill the buffers with the next minibatch of each seed."""
         if not self._left:
             self._left = self._shuffle()
         picked = self._left.pop()
@@ -192,7 +193,7 @@ class Minibatches(Iterator[list[Tensor]]):
         return self._batch
 
     def _shuffle(self) -> list[Tensor]:
-        """Draw the minibatches of a pass."""
+        """Draw the minibatches of one pass."""
         seeds, rows = self._rows.shape
         count = rows // self._size
         order = self._rows.gather(1, self._rng.permutation(rows)[:, : count * self._size])
@@ -214,7 +215,7 @@ def take_rows(table: Tensor, rows: Tensor) -> Tensor:  # (S, N, ...), (S, R) -> 
 
 
 def _failures(losses: Tensor, networks: Sequence[StackedMLP], what: str) -> dict[int, str]:
-    """Say of each seed whose training broke down when and how it did."""
+    """Return for each seed whose training failed when and how it did."""
     finite = torch.stack([network.finite().cpu() for network in networks]).all(dim=0)  # (S,)
     failures = {}
     for seed, column in enumerate(losses.T):
@@ -244,20 +245,20 @@ def describe_training(history: History) -> list[dict[str, Any]]:
 
 
 def thin(curve: NDArray[Any]) -> list[float]:  # (steps,) -> (at most CURVE_POINTS,)
-    """Return the means of equal stretches of a curve."""
-    stretches = np.array_split(curve, min(CURVE_POINTS, len(curve)))
-    return [float(stretch.mean()) for stretch in stretches]
+    """Return a curve of fewer points: the means of equal intervals."""
+    intervals = np.array_split(curve, min(CURVE_POINTS, len(curve)))
+    return [float(interval.mean()) for interval in intervals]
 
 
 def explained(predicted: NDArray[Any], truth: NDArray[Any]) -> float:  # (H,), (H,)
-    """Return R squared: the share of the variance of the truth that is predicted."""
+    """Return R squared: the explained share of the variance of the truth."""
     if len(truth) < 2 or truth.var() == 0:
         return float("nan")
     return float(1 - np.mean((predicted - truth) ** 2) / truth.var())
 
 
 def rank_correlation(predicted: NDArray[Any], truth: NDArray[Any]) -> float:  # (H,), (H,)
-    """Return the correlation of ranks (Spearman), NaN where one side is constant."""
+    """Return Spearman's rank correlation, NaN if one side is constant."""
     if len(truth) < 2 or np.ptp(predicted) == 0 or np.ptp(truth) == 0:
         return float("nan")
     return float(np.corrcoef(rankdata(predicted), rankdata(truth))[0, 1])

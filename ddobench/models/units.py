@@ -24,7 +24,7 @@ from ddobench.models.tensors import multiply
 from ddobench.rng import Stream, Streams
 
 FAR = 100.0  # the centre of a padding unit: exp(-FAR^2) is 0 in every precision
-WIDTH_STEP = 8  # models are stacked with those of equally many units, rounded up to this
+WIDTH_STEP = 8  # numbers of units are rounded up to a multiple of this to be stacked
 BETAS = (0.9, 0.99)  # of Adam
 
 
@@ -33,7 +33,7 @@ class Units:
     """The U units of one model; the last column of a direction is minus its centre."""
 
     weight: Tensor  # (U, R, e + 1)
-    shape: tuple[Tensor, ...]  # what the form adds, (U, ...) each
+    shape: tuple[Tensor, ...]  # parameters of the form, (U, ...) each
     base: Tensor  # ()
 
     def __len__(self) -> int:
@@ -50,18 +50,18 @@ class Units:
 
     @property
     def directions(self) -> Tensor:  # (U, R, e)
-        """The directions along which each unit looks."""
+        """The directions of each unit."""
         return self.weight[..., :-1]
 
 
 class Form(ABC):
-    """What a unit makes of the R numbers it sees, for I models of U units at once."""
+    """The function of R numbers that a unit computes, for I models of U units at once."""
 
     size: int = 0  # of the hidden layer, where there is one
 
     @abstractmethod
     def draw(self, units: int, rank: int, height: float, stream: Stream) -> tuple[Tensor, ...]:
-        """Draw what the form adds to units, (U, ...) each."""
+        """Draw the parameters of the form, (U, ...) each."""
 
     @abstractmethod
     def pad(self, part: Tensor, width: int) -> Tensor:  # (U, ...) -> (width, ...)
@@ -73,7 +73,7 @@ class Form(ABC):
 
     @abstractmethod
     def forward(self, seen: Tensor, shape: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
-        """Return outputs (I, n, U) for what is seen (I, R, n, U), and what backward needs."""
+        """Return outputs (I, n, U) for projections (I, R, n, U), and what backward needs."""
 
     @abstractmethod
     def backward(
@@ -87,7 +87,7 @@ class Form(ABC):
         """Return d loss / d seen from `error` = d loss / d value."""
 
     def directions(self, units: Units) -> Tensor:  # (U, R, e)
-        """Return along which directions units look, each as long as it matters to their values."""
+        """Return the directions of units, whose lengths are their effects on the value."""
         return units.directions
 
 
@@ -107,7 +107,7 @@ class Gaussian(Form):
         return (shape[0] * factor,)
 
     def forward(self, seen: Tensor, shape: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
-        """Return heights times bumps, and the outputs again."""
+        """Return heights times bumps, and the bumps."""
         distance = seen[:, 0].square()  # (I, n, U)
         for row in range(1, seen.shape[1]):
             distance.addcmul_(seen[:, row], seen[:, row])
@@ -122,7 +122,7 @@ class Gaussian(Form):
         shape: Sequence[Tensor],
         gradients: Sequence[Tensor] | None,
     ) -> Tensor:
-        """Follow each bump down its side."""
+        """Differentiate the bumps."""
         if gradients is not None:
             multiply(error.mT, kept, gradients[0].unsqueeze(1))
         slope = kept.mul_(error).mul_(shape[0].unsqueeze(1)).mul_(-2.0)  # (I, n, U)
@@ -150,7 +150,7 @@ class Network(Form):
         return shape[0], shape[1] * factor
 
     def forward(self, seen: Tensor, shape: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
-        """Return the sums over hidden values, and these (I, J, n, U)."""
+        """Return the sums over hidden values, and the hidden values (I, J, n, U)."""
         inner, outer = shape  # (I, U, J, R + 1), (I, U, J)
         hidden = torch.stack(
             [
@@ -189,7 +189,7 @@ class Network(Form):
         return result
 
     def directions(self, units: Units) -> Tensor:  # (U, J, e)
-        """Return what the hidden values look along: other W and q may make the same function."""
+        """Return the directions of the hidden values; W and q alone are not unique."""
         inner, outer = units.shape  # (U, J, R + 1), (U, J)
         return outer.unsqueeze(2) * (inner[..., :-1] @ units.directions)
 
@@ -203,7 +203,7 @@ def make_form(name: str, hidden: int) -> Form:
 
 
 class UnitStack:
-    """I models of at most U units each, valued and differentiated together.
+    """I models of at most U units each, evaluated and differentiated together.
 
     All parameters are views of the vector `flat`, all gradients views of `flat.grad`: an optimiser
     of `[flat]` updates the whole stack with one kernel.
@@ -226,7 +226,7 @@ class UnitStack:
         self._weight_gradient, self._base_gradient, *self._shape_gradients = gradients
 
     def models(self) -> list[Units]:
-        """Return the models as they are now, copied, without padding."""
+        """Return copies of the models without padding."""
         weight = self.weight.transpose(1, 2)  # (I, U, R, e + 1)
         return [
             Units(
@@ -238,7 +238,7 @@ class UnitStack:
         ]
 
     def outputs(self, z: Tensor) -> Tensor:  # (I, n, e + 1) -> (I, n, U)
-        """Return what each unit adds to the value."""
+        """Return the output of each unit."""
         return self.form.forward(self._see(z), self.shape)[0]
 
     def value(self, z: Tensor) -> Tensor:  # (I, n, e + 1) -> (I, n)
@@ -269,7 +269,7 @@ class UnitStack:
             multiply(slopes[:, row].mT, z, self._weight_gradient[:, row])
 
     def _see(self, z: Tensor) -> Tensor:  # (I, n, e + 1) -> (I, R, n, U)
-        """Return what the units see of each row."""
+        """Return the projections of each row on the directions."""
         models, rank, width, _ = self.weight.shape
         seen = z.new_empty(models, rank, z.shape[1], width)
         for row in range(rank):
@@ -282,7 +282,7 @@ class UnitStack:
 
 
 def _pad_weight(weight: Tensor, width: int) -> Tensor:  # (U, R, e + 1) -> (width, R, e + 1)
-    """Append units that look nowhere, from far away."""
+    """Append units without directions, far from any row, whose output is 0."""
     padding = weight.new_zeros(width - len(weight), *weight.shape[1:])
     padding[..., -1] = FAR
     return torch.cat([weight, padding])
@@ -298,8 +298,8 @@ def _flatten(parts: Sequence[Tensor]) -> tuple[Tensor, list[Tensor]]:
 
 
 @dataclass(frozen=True)
-class Table:
-    """The visible rows in float32, and which of them are held out."""
+class UnitTable:
+    """The visible rows in float32, split into trained and held-out rows."""
 
     z: Tensor  # (S, N, e + 1), the last column is 1
     y: Tensor  # (S, N)
@@ -307,7 +307,7 @@ class Table:
     held_out: Tensor  # (S, H)
 
     @classmethod
-    def of(cls, z: Tensor, y: Tensor, holdout: float, rng: Streams) -> "Table":
+    def of(cls, z: Tensor, y: Tensor, holdout: float, rng: Streams) -> "UnitTable":
         """Draw the rows of z (S, N, e) and y (S, N) to hold out."""
         rows = y.shape[1]
         held = min(max(1, round(holdout * rows)), rows - 1)
@@ -325,10 +325,10 @@ class Table:
         return float((value - self.y[seed, rows]).square().mean())
 
     def prune(self, units: Units, seed: int, use: float, form: Form) -> Units:
-        """Drop units whose absence would not be noticed on held-out rows.
+        """Remove units that do not reduce the error on held-out rows.
 
-        A unit's use is by how much the squared error grows with its mean in its place, in standard
-        errors.
+        A unit stays if replacing it by its mean increases the squared error by more than `use`
+        standard errors.
         """
         rows = self.held_out[seed]
         if len(rows) < 2:
@@ -344,7 +344,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Plan:
-    """How units are trained: Adam with a rate that falls to 0 along a cosine."""
+    """Settings of a training: Adam with a rate that decreases to 0 along a cosine."""
 
     steps: int
     rate: float
@@ -355,17 +355,17 @@ def train(
     models: Sequence[Units],
     targets: Sequence[Tensor],  # (N,) each
     rows: Sequence[Tensor],  # (R,) each, those trained on
-    decays: Sequence[float],  # of the directions, decoupled
-    seeds: Sequence[int],  # whose designs each model sees
+    decays: Sequence[float],  # decoupled weight decay of the directions
+    seeds: Sequence[int],  # of the rows of each model
     plan: Plan,
-    table: Table,
+    table: UnitTable,
     form: Form,
     streams: Sequence[Stream],
 ) -> list[Units]:
-    """Return the models after training, each as if alone.
+    """Return the models after training, each independent of the others.
 
-    Models of about equal size are trained as one stack, padded to a width that depends on none but
-    the model itself.
+    Models of about equal size are trained as one stack, padded to a width that depends only on the
+    model itself.
     """
     widths = [max(1, -(-len(model) // WIDTH_STEP)) * WIDTH_STEP for model in models]
     trained: list[Units] = list(models)
@@ -393,7 +393,7 @@ def _descend(
     decay: Tensor,  # (I,)
     seeds: Tensor,  # (I,)
     plan: Plan,
-    table: Table,
+    table: UnitTable,
     streams: Sequence[Stream],
 ) -> None:
     """Train a stack in place."""
@@ -425,5 +425,5 @@ def _descend(
 
 
 def append_one(z: Tensor) -> Tensor:  # (S, K, e) -> (S, K, e + 1)
-    """Append a column of ones, so that a product adds the centre."""
+    """Append a column of ones, for the centres."""
     return torch.cat([z, torch.ones_like(z[..., :1])], dim=-1)

@@ -1,1 +1,1 @@
-"""The parts of which methods are put together, and the pipeline that does it."""
+"""The parts of methods, and the pipeline that combines them."""

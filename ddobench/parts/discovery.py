@@ -30,14 +30,14 @@ from ddobench.models.tensors import multiply
 from ddobench.rng import Streams
 
 Matrix = NDArray[np.float64]
-NOISE = 1e-6  # standard deviations of the values, below which nothing is left to explain
-MOST_FEATURES = 3000  # that are fitted before what is left is tested once more
+NOISE = 1e-6  # residuals below this many standard deviations of the values count as zero
+MOST_FEATURES = 3000  # with more, there is no further round of tests
 MOST_CELLS = 10_000  # of the tables of all pairs together
 
 
 @dataclass(frozen=True)
 class GraphInputs:
-    """What a graph may be told from: standardised codes and values, and what was asked for."""
+    """What a graph can be found from: standardised codes and values, and privileged knowledge."""
 
     z: Tensor  # (S, N, e)
     y: Tensor  # (S, N)
@@ -47,15 +47,15 @@ class GraphInputs:
 
 @dataclass(frozen=True)
 class Discovered:
-    """The graph of one seed, and how it came about."""
+    """The graph of one seed, and how it was found."""
 
     graph: Graph
-    hessian: Matrix | None = None  # (e, e) pseudo-Hessian, where one was estimated
-    dropped: int = 0  # edges that the guard against too many cliques took away
-    rows: int | None = None  # by which the test took the pseudo-Hessian to be estimated
+    hessian: Matrix | None = None  # (e, e) pseudo-Hessian, if it was estimated
+    dropped: int = 0  # edges removed to limit the number of cliques
+    rows: int | None = None  # number of rows that the test assumed
 
     def describe(self) -> dict[str, Any]:
-        """Return all of it for a record."""
+        """Return the graph as stored in a record."""
         sizes = Counter(map(len, self.graph.cliques))
         return {
             "edges": [list(edge) for edge in self.graph.edges],
@@ -69,14 +69,14 @@ class Discovered:
 
 @dataclass(kw_only=True)
 class Discovery(ABC):
-    """A way to come by a graph; its fields are its hyper-parameters."""
+    """A way to find a graph; its fields are its hyper-parameters."""
 
     name: ClassVar[str] = ""  # in digests; every class declares its own
     version: ClassVar[int] = 1  # bump when the numbers of an unchanged config change
     privileges: ClassVar[frozenset[Privilege]] = frozenset()
 
     def declines(self, space: Space) -> str | None:  # noqa: ARG002 - a default for all graphs
-        """Return why no graph can be had for designs of a space, or None if one can."""
+        """Return why no graph can be found for designs of a space, or None if one can."""
         return None
 
     @abstractmethod
@@ -84,11 +84,11 @@ class Discovery(ABC):
         """Return the graph of each seed."""
 
     def watcher(self) -> "Watcher | None":
-        """Return what follows one training and changes its graphs, or None: they stay."""
+        """Return a function that updates the graphs during a training, or None."""
         return None
 
 
-# minibatch z (S, B, e), y (S, B), share of the training that is over -> graphs to go on with
+# minibatch z (S, B, e), y (S, B), share of the training done -> new graphs, or None
 Watcher = Callable[[Tensor, Tensor, float], list[Discovered] | None]
 
 
@@ -104,7 +104,7 @@ def p_values(hessian: Matrix, rows: int) -> Matrix:  # (e, e) -> (pairs,)
     return values
 
 
-# p-values (pairs,) -> adjusted ones, to be compared with alpha
+# p-values (pairs,) -> adjusted p-values
 CORRECTIONS: dict[str, Callable[[Matrix], Matrix]] = {
     "none": lambda p: p,
     "bonferroni": lambda p: p * len(p),
@@ -134,12 +134,12 @@ class Stein(Discovery):
         return [self.decide(hessian, inputs.y.shape[1]) for hessian in hessians]
 
     def decide(self, hessian: Matrix, rows: int) -> Discovered:
-        """Return the graph of the significant pairs, thinned out if it has too many cliques."""
+        """Return the graph of the significant pairs, with a limited number of cliques."""
         adjusted = CORRECTIONS[self.correction](p_values(hessian, rows))
         pairs = combinations(range(len(hessian)), 2)
         edges = [pair for pair, p in zip(pairs, adjusted, strict=True) if p <= self.alpha]
         strongest = sorted(edges, key=lambda pair: -abs(hessian[pair]))
-        kept = thin_out(len(hessian), strongest, self.most_cliques)
+        kept = limit_cliques(len(hessian), strongest, self.most_cliques)
         return Discovered(
             Graph.from_edges(len(hessian), kept), hessian, len(edges) - len(kept), rows
         )
@@ -163,8 +163,8 @@ class Permuted(Stein):
 class Online(Stein):
     """Tests on a running average over the minibatches of the training, as in the supplement.
 
-    The graph is empty at first. The threshold takes M = the size of a minibatch, although the
-    average rests on many more rows: edges are rare.
+    The graph is empty at first. The threshold uses M = the size of a minibatch, although the
+    average is over many more rows, so edges are rare.
     """
 
     name: ClassVar[str] = "online"
@@ -180,16 +180,16 @@ class Online(Stein):
             raise UsageError(f"graph.every must be a share of the steps, got {self.every}")
 
     def discover(self, inputs: GraphInputs) -> list[Discovered]:
-        """Start without edges."""
+        """Return empty graphs to start with."""
         return Empty().discover(inputs)
 
     def watcher(self) -> Watcher:
-        """Return a running average that decides anew after every share of the training."""
+        """Return a running average that tests again after every share of the training."""
         return RunningAverage(self)
 
 
 class RunningAverage:
-    """The pseudo-Hessian of one training, and the graphs it leads to."""
+    """A running average of the pseudo-Hessian during one training."""
 
     def __init__(self, test: Online) -> None:
         self.test = test
@@ -197,7 +197,7 @@ class RunningAverage:
         self.refreshes = 0
 
     def __call__(self, z: Tensor, y: Tensor, progress: float) -> list[Discovered] | None:
-        """Take in a minibatch."""
+        """Add a minibatch; return new graphs if a test is due."""
         now = pseudo_hessian(z, y)
         if self.average is None:
             self.average = torch.zeros_like(now)
@@ -235,13 +235,13 @@ class Complete(Discovery):
 
 @dataclass(kw_only=True)
 class Known(Discovery):
-    """The true graph, which means something only where the codes are the true coordinates."""
+    """The true graph; it applies only if the codes are the true coordinates."""
 
     name: ClassVar[str] = "true"
     privileges: ClassVar[frozenset[Privilege]] = frozenset({"graph"})
 
     def discover(self, inputs: GraphInputs) -> list[Discovered]:
-        """Return what the harness knows."""
+        """Return the graphs that the harness knows."""
         if inputs.known.graphs is None:
             raise UsageError("graph=true needs a task with a known graph; use graph=stein")
         for graph in inputs.known.graphs:
@@ -253,10 +253,10 @@ class Known(Discovery):
         return [Discovered(graph) for graph in inputs.known.graphs]
 
 
-def thin_out(
+def limit_cliques(
     d: int, strongest: Sequence[tuple[int, int]], most_cliques: int
 ) -> Sequence[tuple[int, int]]:
-    """Leave out the weakest edges, those at the end, until the maximal cliques are few enough."""
+    """Remove the weakest (last) edges until there are at most `most_cliques` maximal cliques."""
     graph: nx.Graph[int] = nx.Graph()
     graph.add_nodes_from(range(d))
     graph.add_edges_from(strongest)
@@ -300,8 +300,8 @@ class Pairs(Discovery):
         check_whole("graph.rounds", self.rounds, 1)
         check_whole("graph.most_cliques", self.most_cliques, 1)
 
-    def declines(self, space: Space) -> str | None:  # noqa: ARG002 - codes are no categories
-        """Decline the codes of a pipeline: what is tested is designs."""
+    def declines(self, space: Space) -> str | None:  # noqa: ARG002 - codes are not categories
+        """Decline the codes of a pipeline: only categories can be tested."""
         return (
             "graph=pairs tests categories, for the tables that method=fgm fits to these; "
             "use graph=stein, bonferroni or fdr"
@@ -312,11 +312,11 @@ class Pairs(Discovery):
         return [self.decide(x, y) for x, y in zip(inputs.z.numpy(), inputs.y.numpy(), strict=True)]
 
     def decide(self, x: Values, y: Values) -> Discovered:  # (N, d), (N,)
-        """Return the graph of the significant pairs, thinned out if it has too many cliques."""
+        """Return the graph of the significant pairs, with a limited number of cliques."""
         rows, d = x.shape
         sizes = [int(column.max()) + 1 for column in x.T]
         found: list[tuple[int, int]] = []  # the strongest first
-        cells = np.zeros(0)  # of the tables of these, added up
+        cells = np.zeros(0)  # cumulative number of cells of their tables
         for _ in range(self.rounds):
             scopes: list[Scope] = [*((i,) for i in range(d)), *found]
             left, rank = explain(x, (y - y.mean()) / (y.std() or 1.0), scopes, sizes)
@@ -334,14 +334,14 @@ class Pairs(Discovery):
         fillable = [
             pair for pair, n in zip(found, cells, strict=True) if n <= min(rows, MOST_CELLS)
         ]
-        kept = thin_out(d, fillable, self.most_cliques)
+        kept = limit_cliques(d, fillable, self.most_cliques)
         return Discovered(Graph.from_edges(d, kept), None, len(found) - len(kept), rows)
 
 
 def explain(
     x: Values, y: Values, scopes: Sequence[Scope], sizes: Sequence[int]
 ) -> tuple[Values, int]:
-    """Return what tables over scopes leave of y (N,), and how many numbers they had to fit it."""
+    """Return the residuals (N,) of tables over scopes fitted to y (N,), and the rank of the fit."""
     features = one_hot(x, scopes, sizes)
     gram = features.gram()
     left = y - features.apply(least_squares(gram, features.moment(y)))
@@ -351,7 +351,7 @@ def explain(
 def compare_pairs(
     x: Values, left: Values, rank: int, pairs: Sequence[tuple[int, int]], sizes: Sequence[int]
 ) -> Values:
-    """Return the p-value of each pair: do its joint settings explain what is `left` (N,)?"""
+    """Return the p-value of each pair: do its joint settings explain the residuals `left` (N,)?"""
     alone = one_hot(x, [(i,) for i in range(len(sizes))], sizes)
     counts = alone.gram()  # (E, E) rows of each joint setting
     sums = alone.gram(left)  # (E, E)
@@ -372,6 +372,6 @@ def compare_pairs(
 
 
 def _by_variable(table: Values, starts: NDArray[np.int64]) -> Values:  # (E, E) -> (d, d)
-    """Sum over the levels of each two variables."""
+    """Sum over the levels of every two variables."""
     summed: Values = np.add.reduceat(np.add.reduceat(table, starts, axis=0), starts, axis=1)
     return summed

@@ -21,20 +21,20 @@ from ddobench.models.tensors import Standardiser, multiply
 from ddobench.rng import Streams
 from ddobench.store.cache import ArrayCache
 
-NULL = 1e-3  # a direction with less than this share of the largest variance counts as empty
+NULL = 1e-3  # directions with less than this share of the largest variance are ignored
 
 Matrix = NDArray[np.float64]
 ROUNDS = 100  # of 2-means at most
-SEEN = 2.5  # scores beyond are extrapolated more than seen
+SEEN = 2.5  # scores beyond are mostly extrapolated
 GAP = 0.1  # between clusters that have no value in common
-FEWEST = 20  # rows that make a cluster
+FEWEST = 20  # rows of a cluster
 
 Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class Codes:
-    """The codes of K designs: a point each, or a normal distribution around it."""
+    """The codes of K designs: a point each, or a normal distribution."""
 
     mean: Tensor  # (S, K, e)
     sd: Tensor | None = None  # (S, K, e)
@@ -68,19 +68,19 @@ class Latent(ABC):
         """Return the designs of codes."""
 
     def dimensions(self, data: Dataset) -> int:
-        """Return how many codes a design of these data will have."""
+        """Return the number of codes of a design."""
         return data.space.d
 
     def for_categories(self) -> "Latent":
-        """Return what stands for it where designs are the codes of categories."""
+        """Return the latent to use if designs are the codes of categories."""
         return self
 
     def failures(self) -> dict[int, str]:
-        """Return the seeds (positions along S) whose fit broke down, and why."""
+        """Return the seeds (positions along S) whose fit failed, with reasons."""
         return {}
 
     def health(self) -> Sequence[dict[str, Any]]:
-        """Return what is worth knowing of the fit, one mapping per seed; empty: nothing."""
+        """Return diagnostics of the fit, one mapping per seed; empty: none."""
         return []
 
 
@@ -92,7 +92,7 @@ class Identity(Latent):
     standardised: ClassVar[bool] = True
 
     def fit(self, data: Dataset, rng: Streams, cache: ArrayCache) -> None:  # noqa: ARG002
-        """Read off means and standard deviations."""
+        """Compute means and standard deviations."""
         self._scale = Standardiser.of(data.x)
 
     def encode(self, x: Tensor) -> Codes:
@@ -100,25 +100,25 @@ class Identity(Latent):
         return Codes(self._scale.apply(x))
 
     def decode(self, z: Tensor) -> Tensor:
-        """Undo it."""
+        """Undo the standardisation."""
         return self._scale.undo(z)
 
 
 @dataclass(kw_only=True)
 class Oracle(Latent):
-    """The hidden coordinates of the task: what the best of all latents would find."""
+    """The hidden coordinates of the task: an upper bound for what a latent can find."""
 
     name: ClassVar[str] = "oracle"
     privileges: ClassVar[frozenset[Privilege]] = frozenset({"hidden"})
 
     def fit(self, data: Dataset, rng: Streams, cache: ArrayCache) -> None:  # noqa: ARG002
-        """Take what the harness knows."""
+        """Take the hidden coordinates from the harness."""
         if data.privileged.hidden is None:
             raise UsageError("latent=oracle needs a task with hidden coordinates")
         self._hidden: Hidden = data.privileged.hidden
 
     def dimensions(self, data: Dataset) -> int:
-        """Count the hidden coordinates."""
+        """Return the number of hidden coordinates."""
         hidden = data.privileged.hidden
         return data.space.d if hidden is None else hidden.visible.shape[2]
 
@@ -127,7 +127,7 @@ class Oracle(Latent):
         return Codes(self._hidden.recover(x))
 
     def decode(self, z: Tensor) -> Tensor:
-        """Observe them."""
+        """Return the designs of hidden coordinates."""
         return self._hidden.observe(z)
 
 
@@ -144,7 +144,7 @@ class PCA(Latent):
             check_whole("latent.dim", self.dim, 1, "null keeps every direction")
 
     def dimensions(self, data: Dataset) -> int:
-        """Count the directions kept."""
+        """Return the number of directions kept."""
         return min(self.dim or data.space.d, data.space.d)
 
     def fit(self, data: Dataset, rng: Streams, cache: ArrayCache) -> None:  # noqa: ARG002
@@ -165,9 +165,9 @@ class PCA(Latent):
 class Scores(Latent):
     """Normal scores of each column by rank, then whitened.
 
-    Undoes any monotone map of single variables. Decoding interpolates between visible values, so
-    that no variable leaves the range of the data. The codes of categories take two or three values,
-    whose ranks tell nothing: these are only standardised.
+    They undo any monotone map of single variables. Decoding interpolates between visible values, so
+    that no variable leaves the range of the data. The codes of categories have only two or three
+    values, so these are standardised instead.
     """
 
     name: ClassVar[str] = "scores"
@@ -179,7 +179,7 @@ class Scores(Latent):
             check_whole("latent.dim", self.dim, 1, "null keeps every direction")
 
     def dimensions(self, data: Dataset) -> int:
-        """Count the directions kept."""
+        """Return the number of directions kept."""
         return min(self.dim or data.space.d, data.space.d)
 
     def fit(self, data: Dataset, rng: Streams, cache: ArrayCache) -> None:  # noqa: ARG002
@@ -188,11 +188,11 @@ class Scores(Latent):
         self._prepare(data.x, scores, Whitening.of(torch.from_numpy(scores), self.dim))
 
     def for_categories(self) -> Latent:
-        """Have the codes of categories as they are."""
+        """Return a latent that only standardises."""
         return Identity()
 
     def _prepare(self, x: Tensor, scores: Matrix, whitening: "Whitening") -> None:
-        """Remember which visible value has which score, (S, N, d) each, in rising order."""
+        """Store visible values and their scores, (S, N, d) each, in increasing order."""
         self._columns = np.sort(x.numpy(), axis=1).transpose(0, 2, 1)  # (S, d, N)
         self._scores = np.sort(scores, axis=1).transpose(0, 2, 1)  # (S, d, N)
         self._whitening = whitening
@@ -212,11 +212,11 @@ class Scores(Latent):
 class Whitening:
     """A linear map of each seed to uncorrelated columns of variance one, and back.
 
-    A direction without variance has the code 0.
+    Directions without variance get the code 0.
     """
 
-    forth: Tensor  # (S, d, e)
-    back: Tensor  # (S, e, d)
+    forward: Tensor  # (S, d, e)
+    backward: Tensor  # (S, e, d)
     mean: Tensor  # (S, 1, d)
 
     @classmethod
@@ -228,16 +228,16 @@ class Whitening:
         mean = x.mean(dim=1, keepdim=True)
         kept = min(dim or x.shape[2], x.shape[2])
         away = x - (mean if around is None else around)
-        forth, back = zip(*[_whiten(rows, kept) for rows in away], strict=True)
-        return cls(torch.stack(forth), torch.stack(back), mean)
+        forward, backward = zip(*[_whiten(rows, kept) for rows in away], strict=True)
+        return cls(torch.stack(forward), torch.stack(backward), mean)
 
     def apply(self, x: Tensor) -> Tensor:  # (S, K, d) -> (S, K, e)
         """Whiten."""
-        return multiply(x - self.mean, self.forth)
+        return multiply(x - self.mean, self.forward)
 
     def undo(self, z: Tensor) -> Tensor:  # (S, K, e) -> (S, K, d)
-        """Undo it, up to the directions left out."""
-        return multiply(z, self.back) + self.mean
+        """Undo the whitening, up to the directions left out."""
+        return multiply(z, self.backward) + self.mean
 
 
 def normal_scores(x: Matrix, axis: int) -> Matrix:
@@ -283,7 +283,7 @@ class Stitched(Scores):
     """
 
     name: ClassVar[str] = "stitched"
-    standardised: ClassVar[bool] = True  # within clusters; to scale columns again would undo that
+    standardised: ClassVar[bool] = True  # within clusters, which scaling columns would undo
 
     separation: float = 4.0
 
@@ -293,7 +293,7 @@ class Stitched(Scores):
             raise UsageError(f"latent.separation must be positive, got {self.separation}")
 
     def fit(self, data: Dataset, rng: Streams, cache: ArrayCache) -> None:  # noqa: ARG002
-        """Look for two clusters in each seed, score, and whiten within them."""
+        """Find clusters in each seed, score, and whiten within clusters."""
         x = data.x.numpy()  # (S, N, d)
         plain = normal_scores(x, axis=1)
         scores, around = np.empty_like(plain), np.empty_like(plain)
@@ -311,7 +311,7 @@ class Stitched(Scores):
         self._prepare(data.x, scores, whitening)
 
     def health(self) -> list[dict[str, Any]]:
-        """Return how far two clusters are apart, and whether they count as two."""
+        """Return the separation of the clusters, and whether they count as one or two."""
         return [
             {"cluster_separation": apart, "clusters": 2 if apart >= self.separation else 1}
             for apart in self._apart
@@ -319,7 +319,7 @@ class Stitched(Scores):
 
 
 def cut_in_two(rows: Matrix) -> tuple[Mask, float]:  # (N, d) -> (N,) bool, separation
-    """Return which rows are in the second cluster along the main direction, and how far apart."""
+    """Return which rows are in the second cluster, and the separation of the two."""
     centred = torch.from_numpy(rows - rows.mean(axis=0))
     main: Tensor = torch.linalg.eigh(centred.T @ centred).eigenvectors[:, -1]
     along = (centred @ main).numpy()  # (N,)
@@ -338,7 +338,7 @@ def cut_in_two(rows: Matrix) -> tuple[Mask, float]:  # (N, d) -> (N,) bool, sepa
 
 
 def stitch(x: Matrix, second: Mask) -> Matrix:  # (N, d), (N,) bool -> (N, d)
-    """Score each cluster by itself, then shift the second so that both agree on shared values."""
+    """Score each cluster separately, then shift the second to agree with the first."""
     scores = np.empty_like(x)
     for part in (second, ~second):
         scores[part] = normal_scores(x[part], axis=0)
@@ -350,7 +350,7 @@ def stitch(x: Matrix, second: Mask) -> Matrix:  # (N, d), (N,) bool -> (N, d)
         shared = (np.abs(ours) < SEEN) & (np.abs(theirs) < SEEN)
         if shared.any():
             scores[second, column] += (ours - theirs)[shared].mean()
-        else:  # nothing in common: one begins a little after the other ends
+        else:  # no shared values: leave a small gap between the clusters
             above = x[second, column].min() > x[~second, column].max()
             reach = GAP + (np.ptp(scores[~second, column]) + np.ptp(scores[second, column])) / 2
             scores[second, column] += reach if above else -reach

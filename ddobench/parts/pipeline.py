@@ -1,17 +1,17 @@
-"""A method as a line-up of parts: coordinates, a graph between them, a model, a search.
+"""A method as a sequence of parts: coordinates, a graph between them, a model, a search.
 
-    latent     in which coordinates do we work, and how do we get back?
-    axes       turned how?
+    latent     which coordinates represent a design, and how are they decoded?
+    axes       how are the coordinates rotated?
     graph      which coordinates interact?
-    surrogate  what is a design worth?
-    search     how do we climb it?
+    surrogate  what is the value of a design?
+    search     how is the surrogate maximised?
 
-Each part is a configuration group of its own, so that any of them can be exchanged on the command
-line: `method=ga latent=vae search=ascent_codes` is vae_ga, and gives its numbers.
+Each part is a configuration group, so that it can be replaced on the command line:
+`method=ga latent=vae search=ascent_codes` is vae_ga, with the same results.
 
-Categorical designs are relaxed to real codes before any part sees them (`relaxation`), and whatever
-is proposed is of whole categories again. What is predicted of a proposal is the model's value of
-these categories, not of the codes that the search arrived at.
+Categorical designs are relaxed to real codes before any part sees them (`relaxation`), and
+proposals are decoded to whole categories. The predicted value of a proposal is that of these
+categories, not of the codes where the search ended.
 """
 
 from collections.abc import Iterator, Sequence
@@ -53,7 +53,7 @@ class Pipeline(Method):
     surrogate: Surrogate
     search: Search
     device: str = "auto"
-    relaxation: str = "logits"  # of categorical designs; in no YAML, so that digests stay
+    relaxation: str = "logits"  # of categorical designs; in no YAML, so that digests are unchanged
 
     def __post_init__(self) -> None:
         for name, kind in PARTS.items():
@@ -69,7 +69,7 @@ class Pipeline(Method):
         return self.latent.privileges | self.graph.privileges
 
     def declines(self, data: Dataset) -> str | None:
-        """Decline where a part cannot work, or where knowledge it asks for does not exist."""
+        """Decline what a part cannot handle, and tasks without the knowledge that a part needs."""
         first = replace(data, x=data.x[:, :1], y=data.y[:, :1])
         _, relaxed = self._relax(first)
         codes = self._choose_latent(data.space).dimensions(relaxed)
@@ -81,7 +81,7 @@ class Pipeline(Method):
         if refusal is not None:
             return refusal
         if self.search.leaps and not self.surrogate.leaps:
-            return "search=hop needs a model that knows where to leap; use surrogate=units"
+            return "search=hop needs a model that knows its peaks; use surrogate=units"
         if self.search.reads_posterior and not self.surrogate.has_posterior:
             return "search=qlogei needs the posterior of a Gaussian process; use surrogate=gp"
         asked, known = self.privileges(data.space), relaxed.privileged
@@ -90,7 +90,7 @@ class Pipeline(Method):
         if "graph" in asked:
             if not self.surrogate.uses_graph:
                 return (
-                    "graph=true tells this surrogate nothing, it uses no graph; use graph=complete"
+                    "graph=true has no effect, as this surrogate uses no graph; use graph=complete"
                 )
             if known.graphs is None:
                 return "graph=true needs a known graph, and this task has none"
@@ -100,11 +100,11 @@ class Pipeline(Method):
         return None
 
     def working_bytes(self, n: int, d: int) -> float:
-        """Ask the surrogate, as if designs had as many codes as variables."""
+        """Return the memory of the surrogate, assuming as many codes as variables."""
         return self.surrogate.working_bytes(n, d)
 
     def fit(self, data: Dataset, rng: Streams) -> None:
-        """Fit the parts one after the other; what an earlier fit left is forgotten."""
+        """Fit the parts one after the other, without any state of an earlier fit."""
         self._data = data
         self._failures, self._predicted = {}, []
         self._relaxation, relaxed = self._relax(data)
@@ -123,7 +123,7 @@ class Pipeline(Method):
         self._failures |= {**self._model.failures(), **self._latent.failures()}
 
     def propose(self, starts: Tensor, rng: Streams) -> Iterator[Proposal]:
-        """Search from where the search begins, and decode what is found."""
+        """Search, and decode the results."""
         begun = self.search.begin(starts, self._data)  # (S, at most K, d)
         z = self._encode(begun).to(pick_device(self.device))  # (S, at most K, e)
         for step in self.search.run(z, self._model, rng, self._failures):
@@ -133,15 +133,15 @@ class Pipeline(Method):
             yield Proposal(designs, self._y_scale.undo(value), step.iteration)
 
     def predict(self, x: Tensor) -> Tensor | None:  # (S, K, d) -> (S, K)
-        """Return the model's value of the coordinates of designs."""
+        """Return the value of designs by the model."""
         return self._y_scale.undo(self._value(x))
 
     def insight(self, x: Tensor) -> Sequence[Insight | None]:
-        """Return the coordinates of designs, what they decode to, and what relates them."""
-        told = self._model.directions()
-        if isinstance(self._latent, Identity) and not (self._has_graph() or told):
+        """Return the coordinates of designs, the decoded designs, the graph and the directions."""
+        found_directions = self._model.directions()
+        if isinstance(self._latent, Identity) and not (self._has_graph() or found_directions):
             return []
-        directions: Sequence[Tensor | None] = told or [None] * len(x)
+        directions: Sequence[Tensor | None] = found_directions or [None] * len(x)
         z = self._encode(x)
         decoded = self._decode(z)
         return [
@@ -150,11 +150,11 @@ class Pipeline(Method):
         ]
 
     def failures(self) -> dict[int, str]:
-        """Return the seeds whose fit or search broke down."""
+        """Return the seeds whose fit or search failed."""
         return self._failures
 
     def diagnostics(self) -> Sequence[dict[str, Any]]:
-        """Return the quality of the fit, the graph, the health of the latent, and promises made."""
+        """Return diagnostics of the fit, the graph and the latent, and mean predictions."""
         seeds = len(self._found)
         nothing: list[dict[str, Any]] = [{} for _ in range(seeds)]
         reports = [
@@ -170,14 +170,14 @@ class Pipeline(Method):
         return reports
 
     def _relax(self, data: Dataset) -> tuple[Relaxation | None, Dataset]:
-        """Return the data that the parts work on, and what leads there if these are others."""
+        """Return the relaxation, None for real designs, and the data that the parts work on."""
         if not data.space.categorical:
             return None, data
         relaxation = Relaxation.of(data.space, self.relaxation)
         return relaxation, relaxation.relax(data)
 
     def _choose_latent(self, space: Space) -> Latent:
-        """Return the latent that works on designs of a space."""
+        """Return the latent for designs of a space."""
         return self.latent.for_categories() if space.categorical else self.latent
 
     def _encode(self, x: Tensor) -> Tensor:  # (S, K, d) -> (S, K, e)
@@ -187,14 +187,14 @@ class Pipeline(Method):
         )
 
     def _decode(self, z: Tensor) -> Tensor:  # (S, K, e) -> (S, K, d)
-        """Return the designs at coordinates, or nearest to them."""
+        """Return the designs of coordinates; categories are the nearest ones."""
         x = self._coordinates.decode(z)
         return x if self._relaxation is None else self._relaxation.decode(x)
 
     def _value(self, x: Tensor) -> Tensor:  # (S, K, d) -> (S, K)
-        """Return the model's standardised value of designs."""
+        """Return the standardised value of designs by the model."""
         return self._model.value(self._encode(x).to(pick_device(self.device))).cpu()
 
     def _has_graph(self) -> bool:
-        """Tell whether there is a graph worth telling of."""
+        """Return whether the graph is used, or was searched for."""
         return self.surrogate.uses_graph or not isinstance(self.graph, Complete)

@@ -27,18 +27,18 @@ RELAXATIONS = ("logits", "onehot")
 
 @dataclass(frozen=True)
 class Relaxation:
-    """The way from categories to codes, and back by the largest."""
+    """The map from categories to codes, and back to the category with the largest code."""
 
     sizes: tuple[int, ...]  # categories of each variable
-    variables: Tensor  # (e,) which variable a code belongs to
-    levels: Tensor  # (e,) and which of its categories
+    variables: Tensor  # (e,) the variable of each code
+    levels: Tensor  # (e,) and its category
 
     @classmethod
     def of(cls, space: Space, kind: str = "logits") -> "Relaxation":
-        """Lay out the codes of a categorical space."""
+        """Return the relaxation of a categorical space."""
         assert space.sizes is not None
         check_one_of("method.relaxation", kind, RELAXATIONS)
-        first = 1 if kind == "logits" else 0  # category 0 is the reference, or has a code as well
+        first = 1 if kind == "logits" else 0  # category 0 is the reference, or has a code too
         codes = [(i, k) for i, size in enumerate(space.sizes) for k in range(first, size)]
         variables, levels = torch.tensor(codes, dtype=torch.int64).view(-1, 2).unbind(dim=1)
         return cls(space.sizes, variables, levels)
@@ -58,7 +58,7 @@ class Relaxation:
         return table.argmax(dim=-1).to(torch.float64)
 
     def relax(self, data: Dataset) -> Dataset:
-        """Return the same table over codes, as if it had been continuous all along."""
+        """Return the table with codes in place of categories."""
         known = data.privileged.graphs
         graphs = None if known is None else tuple(map(self.lift, known))
         return replace(
@@ -69,7 +69,7 @@ class Relaxation:
         )
 
     def lift(self, graph: Graph) -> Graph:
-        """Return a graph of variables as one of codes, those of a variable all joined."""
+        """Return the graph of codes for a graph of variables; codes of a variable are joined."""
         own: list[list[int]] = [[] for _ in self.sizes]
         for code, variable in enumerate(self.variables.tolist()):
             own[variable].append(code)
@@ -78,13 +78,17 @@ class Relaxation:
 
     @property
     def _has_all(self) -> bool:
-        """Whether category 0 has a code of its own."""
+        """Whether category 0 has a code too."""
         return len(self.levels) == sum(self.sizes)
 
 
 @dataclass(kw_only=True)
 class RelaxedMethod(Method):
-    """A method that sees continuous designs only."""
+    """A method without parts that works on continuous designs.
+
+    Categorical designs are relaxed for it, and its proposals are decoded to categories, whose value
+    it then predicts.
+    """
 
     relaxation: str = "logits"
 
@@ -93,28 +97,28 @@ class RelaxedMethod(Method):
 
     @abstractmethod
     def fit_codes(self, data: Dataset, rng: Streams) -> None:
-        """Learn from a continuous table."""
+        """Fit a continuous table."""
 
     @abstractmethod
     def propose_codes(self, starts: Tensor, rng: Streams) -> Iterator[Proposal]:
-        """Yield continuous designs at each iteration, from visible ones (S, K, e)."""
+        """Yield continuous designs at each iteration, given visible ones (S, K, e)."""
 
     def predict_codes(self, x: Tensor) -> Tensor | None:  # noqa: ARG002 - a default for all methods
-        """Return the model's value of continuous designs (S, K, e), (S, K), or None."""
+        """Return the value of continuous designs (S, K, e) by the model, (S, K), or None."""
         return None
 
     def count_codes(self, space: Space) -> int:
-        """Return how many codes designs of a space have."""
+        """Return the number of codes of a design."""
         relaxed = self._relax(space)
         return space.d if relaxed is None else len(relaxed.levels)
 
     def fit(self, data: Dataset, rng: Streams) -> None:
-        """Learn from the table, relaxed if need be."""
+        """Fit the table, relaxed if designs are categorical."""
         self._relaxed = self._relax(data.space)
         self.fit_codes(data if self._relaxed is None else self._relaxed.relax(data), rng)
 
     def propose(self, starts: Tensor, rng: Streams) -> Iterator[Proposal]:
-        """Yield designs, of whole categories if need be."""
+        """Yield designs, decoded if they are categorical."""
         for proposal in self.propose_codes(self._encode(starts), rng):
             if self._relaxed is None:
                 yield proposal
@@ -123,7 +127,7 @@ class RelaxedMethod(Method):
                 yield Proposal(designs, iteration=proposal.iteration)
 
     def predict(self, x: Tensor) -> Tensor | None:  # (S, K, d) -> (S, K)
-        """Return the model's value of designs."""
+        """Return the value of designs by the model."""
         return self.predict_codes(self._encode(x))
 
     def _relax(self, space: Space) -> Relaxation | None:

@@ -28,7 +28,7 @@ BEGINNINGS = ("top", "starts")
 
 @dataclass(frozen=True)
 class AscentStep:
-    """Where the designs stand at one iteration."""
+    """The designs at one iteration."""
 
     iteration: int
     x: Tensor  # (S, K, d)
@@ -41,13 +41,13 @@ class Search(ABC):
 
     name: ClassVar[str] = ""  # in digests; every class declares its own
     version: ClassVar[int] = 1  # bump when the numbers of an unchanged config change
-    leaps: ClassVar[bool] = False  # whether it needs a model that knows where to leap
+    leaps: ClassVar[bool] = False  # whether it needs a model with a `leap`
     reads_posterior: ClassVar[bool] = False  # whether it needs the posterior of a Gaussian process
 
     def begin(self, starts: Tensor, data: Dataset) -> Tensor:  # noqa: ARG002
         """Return the visible designs to search from, (S, at most K, d).
 
-        Unless a search declares otherwise these are `starts` (S, K, d), the same for all methods.
+        By default these are `starts` (S, K, d), which are the same for all methods.
         """
         return starts
 
@@ -55,15 +55,15 @@ class Search(ABC):
     def run(
         self, start: Tensor, model: Model, rng: Streams, failures: MutableMapping[int, str]
     ) -> Iterator[AscentStep]:
-        """Yield where coordinates start (S, K, e) and where they are after recorded iterations.
+        """Yield the coordinates (S, K, e) at the start and after recorded iterations.
 
-        A seed that breaks down is noted in `failures` unless it is there already.
+        A seed that fails is added to `failures`, unless it is there already.
         """
 
     def declines(self, space: Space) -> str | None:  # noqa: ARG002 - a default for all searches
         """Return why coordinates of a space cannot be searched, or None if they can.
 
-        Categories arrive here as the real codes of `relaxation`.
+        Categories are represented by the real codes of `relaxation` here.
         """
         return None
 
@@ -97,7 +97,7 @@ class Ascent(Search):
         return self.rate * sqrt(d) if self.root_d else self.rate
 
     def prior_weight(self, iteration: int) -> float:
-        """Return lambda of the prior term; with `prior_end` it moves there along a line."""
+        """Return lambda of the prior term; with `prior_end` it changes linearly."""
         if self.prior_end is None or self.steps == 1:
             return self.prior
         share = iteration / (self.steps - 1)
@@ -123,9 +123,9 @@ class Ascent(Search):
     ) -> Iterator[AscentStep]:
         """Yield the designs before the first step and after every `record_every`-th.
 
-        Each step follows g - lambda x: the gradient of the value and, weighted by `prior` (and
-        `more`), that of a standard normal log density. A design whose gradient is not finite stays
-        where it is, and its seed is noted in `failures` unless it is there already.
+        Each step follows g - lambda x: the gradient of the value and, weighted by `prior` (plus
+        `more`), that of a standard normal log density. A design whose gradient is not finite does
+        not move, and its seed is added to `failures`, unless it is there already.
         """
         x = start.clone()  # (S, K, d)
         move = self._mover(x)
@@ -135,13 +135,13 @@ class Ascent(Search):
                 yield AscentStep(iteration, x.clone(), value)
             if iteration == self.steps:
                 break
-            sound = torch.isfinite(gradient).all(dim=-1, keepdim=True)  # (S, K, 1)
-            note_failures(sound, iteration, failures)
+            finite = torch.isfinite(gradient).all(dim=-1, keepdim=True)  # (S, K, 1)
+            note_failures(finite, iteration, failures)
             direction = gradient - (self.prior_weight(iteration) + more) * x
-            move(direction.where(sound, 0.0))
+            move(direction.where(finite, 0.0))
 
     def _mover(self, x: Tensor) -> Callable[[Tensor], None]:
-        """Return what moves x in place along a direction (S, K, d)."""
+        """Return a function that moves x in place along a direction (S, K, d)."""
         kind = torch.optim.Adam if self.optimiser == "adam" else torch.optim.SGD
         optimiser = kind([x], lr=self.step_size(x.shape[2]), maximize=True)
 
@@ -155,8 +155,8 @@ class Ascent(Search):
 def weigh_error(model: Model, caution: float) -> Tensor:  # (S, 1, 1)
     """Return a prior weight that grows with the held-out error: caution sqrt(error).
 
-    An error counts as 4 at most, four times that of no model: rows that are held out may all have
-    nearly the same value, and then the error has no scale, and designs would be thrown about.
+    The error is limited to 4, four times that of predicting the mean: if all held-out rows have
+    nearly the same value, the share is arbitrarily large, and the step would be unbounded.
     """
     error = model.error()
     if error is None:
@@ -167,13 +167,14 @@ def weigh_error(model: Model, caution: float) -> Tensor:  # (S, 1, 1)
     return caution * error.clamp(0, 4).sqrt()[:, None, None]
 
 
-def note_failures(sound: Tensor, iteration: int, failures: MutableMapping[int, str]) -> None:
-    lost = (~sound).flatten(1).sum(dim=1)  # (S,)
+def note_failures(finite: Tensor, iteration: int, failures: MutableMapping[int, str]) -> None:
+    """Add the seeds with a gradient that is not `finite` (S, K, 1), unless they are there."""
+    lost = (~finite).flatten(1).sum(dim=1)  # (S,)
     if lost.any():
         for seed in lost.nonzero().flatten().tolist():
             failures.setdefault(
                 seed,
-                f"ascent: the gradient of {int(lost[seed])} of {sound.shape[1]} designs was not "
+                f"ascent: the gradient of {int(lost[seed])} of {finite.shape[1]} designs was not "
                 f"finite at iteration {iteration}",
             )
 
@@ -181,9 +182,9 @@ def note_failures(sound: Tensor, iteration: int, failures: MutableMapping[int, s
 def note_broken_gradient(
     what: str, gradient: Tensor, iteration: int, failures: MutableMapping[int, str]
 ) -> None:
-    """Note the seeds of which some gradient (S, ...) is not finite, unless they are there."""
-    sound = torch.isfinite(gradient).flatten(1).all(dim=1)  # (S,)
-    for seed in (~sound).nonzero().flatten().tolist():
+    """Add the seeds with a gradient (S, ...) that is not finite, unless they are there."""
+    finite = torch.isfinite(gradient).flatten(1).all(dim=1)  # (S,)
+    for seed in (~finite).nonzero().flatten().tolist():
         failures.setdefault(seed, f"{what}: a gradient was not finite at iteration {iteration}")
 
 
@@ -211,7 +212,7 @@ class TopAscent(Ascent):
 
 
 def check_beginning(begin_at: str, designs: int) -> None:
-    """Raise unless there is such a beginning."""
+    """Raise an error if the settings of the start are invalid."""
     check_one_of("search.begin_at", begin_at, BEGINNINGS)
     check_whole("search.designs", designs, 1)
 
@@ -219,7 +220,7 @@ def check_beginning(begin_at: str, designs: int) -> None:
 def pick_beginning(begin_at: str, designs: int, starts: Tensor, data: Dataset) -> Tensor:
     """Return the best visible rows, best first, or the first of starts (S, K, d), (S, few, d).
 
-    They are never more than the starts, nor more than there are rows.
+    There are at most as many as starts, and as rows.
     """
     few = min(designs, starts.shape[1])
     if begin_at == "starts":
@@ -258,7 +259,7 @@ class Cautious(Ascent):
         rng: Streams,  # noqa: ARG002 - nothing is drawn
         failures: MutableMapping[int, str],
     ) -> Iterator[AscentStep]:
-        """Try the weights on some starts, smallest first, then climb from all with the chosen."""
+        """Try the weights on some starts, smallest first, then climb from all starts."""
         error = model.error()
         if error is None:
             raise UsageError("search=cautious needs a surrogate that holds rows out; use holdout>0")
@@ -320,7 +321,7 @@ class Hop(Search):
     def run(
         self, start: Tensor, model: Model, rng: Streams, failures: MutableMapping[int, str]
     ) -> Iterator[AscentStep]:
-        """Yield the designs before the first step, now and then while they climb, and per hop."""
+        """Yield the designs before the first step, while they climb, and after hops."""
         least = self.prior + weigh_error(model, self.caution).to(start)  # (S, 1, 1)
         climber = Climber(
             model, self.rate * (sqrt(start.shape[2]) if self.root_d else 1.0), failures
@@ -346,7 +347,7 @@ class Hop(Search):
 
 
 class Climber:
-    """Takes gradient steps and counts them."""
+    """Takes and counts gradient steps."""
 
     def __init__(self, model: Model, size: float, failures: MutableMapping[int, str]) -> None:
         self.model = model
@@ -357,11 +358,11 @@ class Climber:
     def step(self, z: Tensor, weight: Tensor) -> Tensor:  # (S, K, e), (S, 1, 1) -> (S, K, e)
         """Move along the gradient of value - weight |z|^2 / 2, where that is finite."""
         gradient = self.model.value_and_gradient(z)[1]
-        sound = torch.isfinite(gradient).all(dim=-1, keepdim=True)  # (S, K, 1)
-        note_failures(sound, self.taken, self.failures)
+        finite = torch.isfinite(gradient).all(dim=-1, keepdim=True)  # (S, K, 1)
+        note_failures(finite, self.taken, self.failures)
         self.taken += 1
-        return z + self.size * (gradient - weight * z).where(sound, 0.0)
+        return z + self.size * (gradient - weight * z).where(finite, 0.0)
 
     def height(self, z: Tensor, weight: Tensor) -> Tensor:  # (S, K, e), (S, 1, 1) -> (S, K)
-        """Return what is climbed."""
+        """Return value - weight |z|^2 / 2."""
         return self.model.value(z) - weight[..., 0] * z.square().sum(dim=-1) / 2

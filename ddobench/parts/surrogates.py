@@ -33,7 +33,7 @@ from ddobench.parts.coordinates import Coordinates, rotate
 from ddobench.parts.discovery import Discovered, Discovery
 from ddobench.rng import Streams
 
-ROWS_AT_ONCE = 1024  # designs predicted in one go
+ROWS_AT_ONCE = 1024  # designs predicted at a time
 AGGREGATES = ("mean", "min", "lcb")
 
 # values of E members (E, S, K) -> the joint value (S, K) and its slope in each member (E, S, K)
@@ -43,12 +43,12 @@ ROWS = ("bootstrap", "common")
 
 @dataclass(frozen=True)
 class TrainingData:
-    """What a surrogate learns from: coordinates of the visible designs, their values, graphs."""
+    """What a surrogate is fitted to: coordinates of the visible designs, values, and graphs."""
 
     coordinates: Coordinates
     y: Tensor  # (S, N) standardised
     found: Sequence[Discovered]  # the graph of each seed
-    graph: Discovery  # where they came from
+    graph: Discovery  # how it was found
     device: torch.device
 
     @property
@@ -57,7 +57,7 @@ class TrainingData:
         return self.y.shape[1]
 
     def means(self) -> Tensor:  # (S, N, e)
-        """Return the coordinates, means where they are uncertain, in float32 on the device."""
+        """Return the coordinates (means if they are uncertain) in float32 on the device."""
         return rotate(self.coordinates.visible.mean, self.coordinates.rotation).to(
             self.device, torch.float32
         )
@@ -68,7 +68,7 @@ class TrainingData:
 
 
 class Model(ABC):
-    """A fitted model of the value, in standardised units on both sides."""
+    """A fitted model of the standardised value of standardised coordinates."""
 
     @abstractmethod
     def value(self, z: Tensor) -> Tensor:  # (S, K, e) -> (S, K)
@@ -79,33 +79,33 @@ class Model(ABC):
         """Return the values of coordinates z (S, K, e), (S, K), and their gradients."""
 
     def error(self) -> Tensor | None:  # (S,)
-        """Return the squared error on held-out rows as a share of their variance, None without."""
+        """Return the squared error on held-out rows as a share of their variance, or None."""
         return None
 
     def leap(self, z: Tensor, further: int, softness: float, rng: Streams) -> Tensor:  # noqa: ARG002
-        """Return coordinates z (S, K, e) moved far, to where parts of the model are high.
+        """Return coordinates z (S, K, e) moved to where some parts of the model are high.
 
-        `further` more parts are chosen beside the first; `softness` lets them miss their peaks.
+        `further` is the number of parts besides the first; `softness` > 0 shortens the move.
         """
         return z
 
     def failures(self) -> Mapping[int, str]:
-        """Return the seeds (positions along S) whose fit broke down, and why."""
+        """Return the seeds (positions along S) whose fit failed, with reasons."""
         return {}
 
     def graphs(self) -> Sequence[Discovered]:
-        """Return the graphs it ended with, if they changed during the fit."""
+        """Return the final graphs, if they changed during the fit."""
         return ()
 
     def directions(self) -> Sequence[Tensor]:
-        """Return along which directions (U, R, e) each unit looks, one per seed; empty: no units.
+        """Return the directions (U, R, e) of the units of each seed; empty: no units.
 
-        They are in the coordinates that the model values, and as long as they matter to it.
+        They are in the coordinates of the model, and their length is their effect on the value.
         """
         return ()
 
     def describe(self) -> list[dict[str, Any]]:
-        """Return what is worth storing of the fit, one mapping per seed; empty: nothing."""
+        """Return diagnostics of the fit, one mapping per seed; empty: none."""
         return []
 
 
@@ -116,25 +116,25 @@ class Surrogate(ABC):
     name: ClassVar[str] = ""  # in digests; every class declares its own
     version: ClassVar[int] = 1  # bump when the numbers of an unchanged config change
     uses_graph: ClassVar[bool] = False
-    leaps: ClassVar[bool] = False  # whether its models know where to leap
+    leaps: ClassVar[bool] = False  # whether its models have a `leap`
     has_posterior: ClassVar[bool] = False  # whether its models are Gaussian processes
 
     def declines(self, codes: int) -> str | None:  # noqa: ARG002 - a default for all surrogates
-        """Return why designs of so many codes cannot be learned from, or None if they can."""
+        """Return why designs of that many codes cannot be fitted, or None if they can."""
         return None
 
     def working_bytes(self, n: int, codes: int) -> float:  # noqa: ARG002 - a default for all
-        """Return the memory that a fit takes once, however many seeds it has, beside their rows."""
+        """Return the memory of a fit besides the rows, which does not grow with the seeds."""
         return 0.0
 
     @abstractmethod
     def fit(self, data: TrainingData, rng: Streams) -> Model:
-        """Learn from the visible table."""
+        """Fit the visible table."""
 
 
 @dataclass(kw_only=True)
 class MLP(Surrogate):
-    """A network of all coordinates, or an ensemble of them, by least squares."""
+    """A network of all coordinates, or an ensemble of networks, fitted by least squares."""
 
     name: ClassVar[str] = "mlp"
 
@@ -163,15 +163,15 @@ class MLP(Surrogate):
         return StackedMLP(sizes, rng, data.device)
 
     def make_step(self, network: StackedMLP, data: TrainingData) -> "FitStep":  # noqa: ARG002
-        """Return what takes the gradient on a minibatch."""
+        """Return the training step."""
         return FitStep(network)
 
     def pick_rows(self, split: Split, rng: Streams) -> Split:  # noqa: ARG002
-        """Return the rows that one member learns from and is checked by: those of all members."""
+        """Return the rows of one member; by default all members share theirs."""
         return split
 
     def finish(self, network: StackedMLP, data: TrainingData) -> None:
-        """Change a trained network before it is used; an ordinary one stays as it is."""
+        """Change a trained network before it is used; by default nothing changes."""
 
     def _learn(self, data: TrainingData, split: Split, member: int, rng: Streams) -> "Member":
         streams = rng.child("surrogate" if member == 0 else f"surrogate{member}")
@@ -274,16 +274,16 @@ class FitStep:
         return mean_squared_error(self._checking, z, y)
 
     def describe(self) -> list[dict[str, Any]]:
-        """Return what happened besides the loss, one mapping per seed; empty: nothing."""
+        """Return diagnostics besides the loss, one mapping per seed; empty: none."""
         return []
 
     def graphs(self) -> Sequence[Discovered]:
-        """Return the graphs that came last, if they changed during the training."""
+        """Return the final graphs, if they changed during the training."""
         return ()
 
 
 class DrawnCodes:
-    """Hands a step coordinates that are drawn afresh where codes are uncertain, then rotated."""
+    """Calls a step with rotated coordinates, drawn afresh if codes are uncertain."""
 
     def __init__(self, step: FitStep, rotation: Tensor | None, rng: Streams) -> None:
         self.step = step
@@ -311,7 +311,7 @@ class Member:
 
 
 class NetworkModel(Model):
-    """One or more stacks of networks that together value designs."""
+    """One or more stacks of networks that predict the value together."""
 
     def __init__(
         self, members: Sequence[Member], aggregate: Aggregate, data: TrainingData, split: Split
@@ -336,7 +336,7 @@ class NetworkModel(Model):
         return self.aggregate(torch.stack(outputs))[0]
 
     def error(self) -> Tensor | None:  # (S,)
-        """Return the squared error on held-out rows as a share of their variance, None without."""
+        """Return the squared error on held-out rows as a share of their variance, or None."""
         held_out = self.split.held_out
         if held_out.shape[1] < 2:
             return None
@@ -346,17 +346,17 @@ class NetworkModel(Model):
 
     def failures(self) -> dict[int, str]:
         """Return the seeds whose training diverged, with the reason of the first member."""
-        told: dict[int, str] = {}
+        failures: dict[int, str] = {}
         for member in reversed(self.members):
-            told |= member.history.failures
-        return told
+            failures |= member.history.failures
+        return failures
 
     def graphs(self) -> Sequence[Discovered]:
-        """Return the graphs that the last member ended with, if they changed."""
+        """Return the final graphs of the last member, if they changed."""
         return next((g for m in reversed(self.members) if (g := m.step.graphs())), ())
 
     def describe(self) -> list[dict[str, Any]]:
-        """Return the loss over training, and how well held-out values are predicted."""
+        """Return the loss over training, and the accuracy on held-out rows."""
         reports = describe_fit(self, [member.history for member in self.members])
         for report, more in zip(reports, self.members[0].step.describe() or reports, strict=True):
             report |= more
@@ -364,7 +364,7 @@ class NetworkModel(Model):
 
 
 def value_in_pieces(passes: Differentiated, z: Tensor) -> Tensor:  # (S, K, e) -> (S, K)
-    """Return the values of any number of rows, without buffers for all of them."""
+    """Return the values of any number of rows, some rows at a time."""
     pieces = [passes.value(piece).clone() for piece in torch.split(z, ROWS_AT_ONCE, dim=1)]
     return torch.cat(pieces, dim=1)
 
@@ -375,18 +375,18 @@ def mean_squared_error(passes: Differentiated, x: Tensor, y: Tensor) -> Tensor:
 
 
 def mean_value(values: Tensor) -> tuple[Tensor, Tensor]:  # (E, S, K) -> (S, K), (E, S, K)
-    """Value a design by the mean of the members."""
+    """Aggregate by the mean of the members."""
     return add_members(values) / len(values), torch.full_like(values, 1 / len(values))
 
 
 def min_value(values: Tensor) -> tuple[Tensor, Tensor]:  # (E, S, K) -> (S, K), (E, S, K)
-    """Value a design by its most pessimistic member."""
+    """Aggregate by the minimum of the members."""
     lowest = values.min(dim=0, keepdim=True)
     return lowest.values[0], torch.zeros_like(values).scatter_(0, lowest.indices, 1.0)
 
 
 def lower_bound(kappa: float) -> Aggregate:
-    """Value a design by the mean of the members minus kappa standard deviations."""
+    """Aggregate by the mean of the members minus kappa standard deviations."""
 
     def aggregate(values: Tensor) -> tuple[Tensor, Tensor]:  # (E, S, K) -> (S, K), (E, S, K)
         mean = add_members(values) / len(values)
@@ -398,16 +398,16 @@ def lower_bound(kappa: float) -> Aggregate:
 
 
 def add_members(stack: Tensor) -> Tensor:  # (E, S, ...) -> (S, ...)
-    """Add up the members one after the other.
+    """Add the members one after the other.
 
-    A sum over the first axis is rounded by what lies beside it: it would tell seeds apart.
+    The rounding of a sum over the first axis depends on the memory layout, and so on the seeds.
     """
     total: Tensor = reduce(torch.add, stack)
     return total
 
 
 def describe_fit(model: NetworkModel, histories: Sequence[History]) -> list[dict[str, Any]]:
-    """Return for each seed the loss over training and how well held-out values are predicted.
+    """Return for each seed the loss over training and the accuracy on held-out rows.
 
     Curves are means over the members. Without held-out rows the last two numbers are NaN.
     """

@@ -1,8 +1,8 @@
 """A variational auto-encoder (Kingma & Welling 2013) per seed, stacked.
 
 Encoder and decoder are MLPs; the prior is a standard normal and the decoder a normal of fixed
-variance. A variance of 1, or a learned one, lets the posterior collapse onto the prior: few latent
-dimensions carry anything, and decoded designs lose their value. That is watched and warned about.
+variance. With a variance of 1, or a learned one, the posterior collapses to the prior: few latent
+dimensions are used, and decoded designs lose their value. A warning says so.
 """
 
 import logging
@@ -30,8 +30,8 @@ log = logging.getLogger(__name__)
 
 CODES = ("samples", "means")
 ROWS_AT_ONCE = 1024
-ACTIVE = 0.01  # least variance of the posterior mean over the data of a dimension in use
-COLLAPSED = 0.5  # share of dimensions in use below which a warning is due
+ACTIVE = 0.01  # a dimension is in use if its posterior mean has a larger variance
+COLLAPSED = 0.5  # warn if a smaller share of dimensions is in use
 
 
 @dataclass(kw_only=True)
@@ -63,7 +63,7 @@ class VAE(Latent):
         self._failures: dict[int, str] = {}
 
     def fit(self, data: Dataset, rng: Streams, cache: ArrayCache) -> None:
-        """Train the seeds that are not remembered."""
+        """Train the seeds that are not in the cache."""
         device = pick_device(self.device)
         self._scale = Standardiser.of(data.x)
         self._x = self._scale.apply(data.x).to(device, torch.float32)  # (S, N, d)
@@ -91,7 +91,7 @@ class VAE(Latent):
         self._warn_of_collapse(rng.seeds)
 
     def dimensions(self, data: Dataset) -> int:  # noqa: ARG002
-        """Return what was configured."""
+        """Return the configured number."""
         return self.dim
 
     def encode(self, x: Tensor) -> Codes:  # (S, K, d)
@@ -112,7 +112,7 @@ class VAE(Latent):
         return self._failures
 
     def health(self) -> list[dict[str, Any]]:
-        """Return for each seed how much of the latent is in use and how well designs come back."""
+        """Return the dimensions in use and the reconstruction error of each seed."""
         mean, log_variance = self._posterior(self._x)
         divergence = _divergence(mean, _deviation(log_variance), log_variance).mean(dim=1)  # (S, e)
         decoder = Passes(self._decoder)
@@ -142,7 +142,7 @@ class VAE(Latent):
         ]
 
     def copy_networks(self) -> tuple[StackedMLP, StackedMLP]:
-        """Return encoder and decoder as they are now, to be trained further elsewhere."""
+        """Return copies of encoder and decoder, to be trained further."""
         overwritten = Streams(range(len(self._x)), "overwritten")
         copies = self._networks(overwritten, self._x.device)
         for copy, network in zip(copies, (self._encoder, self._decoder), strict=True):
@@ -150,16 +150,16 @@ class VAE(Latent):
         return copies
 
     def standardise(self, x: Tensor) -> Tensor:  # (S, K, d) -> (S, K, d)
-        """Return designs as the networks see them."""
+        """Return designs as inputs of the encoder."""
         return self._scale.apply(x).to(self._x)
 
     def restore_units(self, x: Tensor) -> Tensor:  # (S, K, d) -> (S, K, d)
-        """Return designs in the units of the table, from what the decoder puts out."""
+        """Return outputs of the decoder in the units of the table."""
         return self._scale.undo(x.to("cpu", torch.float64))
 
     def _key(self) -> dict[str, Any]:
-        """Return all that a trained network depends on besides the data and the seed."""
-        key = {name: value for name, value in asdict(self).items() if name not in _OF_NO_TRAINING}
+        """Return everything that a trained network depends on besides data and seed."""
+        key = {name: value for name, value in asdict(self).items() if name not in _NOT_FOR_TRAINING}
         return {**key, "version": self.version}
 
     def _networks(self, rng: Streams, device: torch.device) -> tuple[StackedMLP, StackedMLP]:
@@ -173,17 +173,17 @@ class VAE(Latent):
     def _train(
         self, x: Tensor, positions: Sequence[int], rng: Streams
     ) -> Iterator[tuple[int, Arrays, str | None]]:
-        """Train on x (S', N, d); yield parameters and losses, and what went wrong if anything."""
+        """Train on x (S', N, d); yield position, parameters and losses, and a failure if any."""
         encoder, decoder = self._networks(rng, x.device)
         warmup = round(self.warmup * self.training.steps)
         step = BoundStep(encoder, decoder, self.variance, self.beta, warmup, rng.child("noise"))
-        judge = BoundStep(encoder, decoder, self.variance, self.beta, 0, rng.child("check"))
+        check = BoundStep(encoder, decoder, self.variance, self.beta, 0, rng.child("check"))
         history = self.training.run(
             [encoder, decoder],
             [x],
             self.training.split(x.shape[1], rng.child("split")),
             step=step,
-            check=judge.loss,
+            check=check.loss,
             rng=rng.child("minibatches"),
             what="vae",
         )
@@ -216,7 +216,7 @@ class VAE(Latent):
             )
 
 
-_OF_NO_TRAINING = ("codes", "device")
+_NOT_FOR_TRAINING = ("codes", "device")
 
 
 @dataclass(kw_only=True)
@@ -245,9 +245,8 @@ class ReseededVAE(VAE):
 class BoundStep:
     """One training step: writes the gradient of the negative evidence lower bound, returns it.
 
-    The divergence from the prior counts beta, reached in a line over the first `warmup` steps. Rows
-    may count by weights, and something may be given, to the encoder beside the design and to the
-    decoder beside the code.
+    The divergence from the prior has the factor beta, which grows linearly over the first `warmup`
+    steps. Rows can have weights. `given` is a further input of encoder and decoder.
     """
 
     def __init__(
@@ -301,7 +300,7 @@ class BoundStep:
     def _posterior(self, x: Tensor, given: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
         """Return mean, log variance and standard deviation of the codes, (S, B, e) each."""
         mean, log_variance = self._encoder.forward(append(x, given)).chunk(2, dim=2)
-        log_variance = log_variance.contiguous()  # halves of rows are slow to work on
+        log_variance = log_variance.contiguous()  # strided halves of rows are slow
         return mean.contiguous(), log_variance, _deviation(log_variance)
 
     def _noise(self, like: Tensor) -> Tensor:
@@ -316,9 +315,9 @@ class BoundStep:
         beta: float,
         weights: Tensor | None,
     ) -> Tensor:
-        """Return the negative bound, (S,), from sums over rows: entry by entry takes too long.
+        """Return the negative bound, (S,), from sums over rows, which is faster than by entry.
 
-        The sum of log variances goes in two steps: threads would share out a lone seed's.
+        Log variances are summed in two steps, as one sum of a single seed would use threads.
         """
         rows, d = residual.shape[1:]
         if weights is not None:
@@ -332,7 +331,7 @@ class BoundStep:
 
 
 def append(x: Tensor, given: Tensor | None) -> Tensor:  # (S, B, k), (S, B, g) -> (S, B, k + g)
-    """Return rows with what is given beside them, if anything is."""
+    """Append further inputs to rows, if there are any."""
     return x if given is None else torch.cat([x, given], dim=2)
 
 
@@ -356,7 +355,7 @@ def _deviation(log_variance: Tensor) -> Tensor:  # (S, B, e) -> (S, B, e)
 
 
 def _active(mean: Tensor) -> Tensor:  # (S, N, e) -> (S,)
-    """Count the dimensions whose posterior mean moves with the design."""
+    """Count the dimensions whose posterior mean varies with the design."""
     return (mean.var(dim=1) > ACTIVE).sum(dim=1)
 
 
@@ -368,7 +367,7 @@ def _pack(network: StackedMLP, name: str, seed: int) -> Arrays:
 
 
 def _shapes(network: StackedMLP, name: str) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of what `_pack` makes of a seed."""
+    """Return the shapes of the arrays of `_pack`."""
     return {
         f"{name}{k}": tuple(parameter.shape[1:]) for k, parameter in enumerate(network.parameters())
     }

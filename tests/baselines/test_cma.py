@@ -47,8 +47,8 @@ def test_the_covariance_learns_the_axes_of_an_ellipsoid() -> None:
     weights = 10 ** torch.linspace(0, 3, E, dtype=torch.float64)
     strategies, streams = Strategies(torch.ones(4, E).double(), 0.5), Streams(range(4), "test/ask")
     for _ in range(250):
-        asked = strategies.ask(streams.normal(strategies.drawn, E, dtype=torch.float64))
-        strategies.tell(-(weights * asked.square()).sum(dim=2))
+        asked = strategies.sample(streams.normal(strategies.drawn, E, dtype=torch.float64))
+        strategies.update(-(weights * asked.square()).sum(dim=2))
     variances = strategies.covariance.diagonal(dim1=1, dim2=2)  # (P, e)
     assert (variances[:, 0] / variances[:, -1] > 100).all()
 

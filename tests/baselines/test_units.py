@@ -21,7 +21,7 @@ from ddobench.baselines.units import (
 )
 from ddobench.contracts import Dataset, Method, Privileged, Space
 from ddobench.errors import UsageError
-from ddobench.models.units import Gaussian, Network, Table, Units, UnitStack
+from ddobench.models.units import Gaussian, Network, Units, UnitStack, UnitTable
 from ddobench.parts.coordinates import OwnAxes
 from ddobench.parts.discovery import Complete, GraphInputs
 from ddobench.parts.latents import Identity, Latent, Scores
@@ -91,7 +91,7 @@ def test_a_unit_without_use_on_held_out_rows_goes() -> None:
     useless = Units(torch.tensor([[[0.0, 1, 0, 0, 0]]]), (torch.full((1,), 0.2),), torch.zeros(()))
     y = torch.exp(-z[..., 0].square())
     rows = torch.arange(600).expand(2, -1)
-    table = Table(z, y, trained=rows[:, 300:], held_out=rows[:, :300])
+    table = UnitTable(z, y, trained=rows[:, 300:], held_out=rows[:, :300])
     kept = table.prune(useful.join(useless), 0, 2.0, Gaussian())
     assert len(kept) == 1
     torch.testing.assert_close(kept.weight, useful.weight)

@@ -26,9 +26,9 @@ from ddobench.parts.discovery import (
     Stein,
     compare_pairs,
     explain,
+    limit_cliques,
     p_values,
     pseudo_hessian,
-    thin_out,
 )
 from ddobench.rng import Streams
 from ddobench.tasks.rbf import RBF
@@ -181,9 +181,9 @@ def test_the_weakest_edges_go_until_the_cliques_are_few_enough() -> None:
 
 def test_no_more_edges_go_than_must() -> None:
     edges = [(0, 1), (1, 2), (2, 3), (3, 4)]  # a path: one clique per edge
-    assert thin_out(5, edges, 4) == edges
-    assert thin_out(5, [(0, 1), (0, 2), (1, 2), (3, 4)], 2) == [(0, 1), (0, 2), (1, 2), (3, 4)]
-    assert thin_out(3, [], 3) == []
+    assert limit_cliques(5, edges, 4) == edges
+    assert limit_cliques(5, [(0, 1), (0, 2), (1, 2), (3, 4)], 2) == [(0, 1), (0, 2), (1, 2), (3, 4)]
+    assert limit_cliques(3, [], 3) == []
 
 
 def test_the_online_average_is_the_supplements() -> None:
