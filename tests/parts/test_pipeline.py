@@ -163,7 +163,7 @@ def test_parts_of_different_methods_work_together(overrides: tuple[str, ...]) ->
 def test_a_graph_that_cannot_matter_is_not_asked_for() -> None:
     records = run("method=ga", "graph='true'")
     assert {record.row["status"] for record in records} == {"declined"}
-    assert records[0].row["reason"].startswith("graph=true tells this surrogate nothing")
+    assert records[0].row["reason"].startswith("graph=true has no effect")
 
 
 @pytest.mark.parametrize("part", ["latent=scores", "axes=random", "search.prior=0.1"])
