@@ -1,17 +1,15 @@
 """Classic test functions in a box: Rastrigin, Rosenbrock, Styblinski-Tang and Dixon-Price.
 
-What the chain family cannot tell: is a finding about structure, or about Gaussian bumps? These are
-functions that everybody knows, with a graph that is known too. Rastrigin and Styblinski-Tang have
-no edges, Rosenbrock and Dixon-Price are chains, and `rotated=true` destroys either: after a random
-rotation all variables interact.
+They show whether a finding is about structure or about Gaussian bumps, which the chain family
+cannot. The functions are well known, and so are their graphs. Rastrigin and Styblinski-Tang have no
+edges, Rosenbrock and Dixon-Price are chains. With `rotated=true` all variables interact.
 
 Functions and boxes are those of Surjanovic and Bingham's Virtual Library of Simulation Experiments,
-negated, as larger is better. The optimum is exact: it is moved to a place of its own for each seed,
-as in BBOB (Hansen et al. 2009), always inside the box, by f(R(x - place) + z*), where z* is the
-maximiser over all of R^d. Visible designs are uniform in the box, and a design outside of it is
-invalid. Values fall off so steeply that the best of 5,000 such designs at d=20 is at 93 % of the
-way from their mean to the optimum (Rastrigin: 50 %), so that the better half is hidden unless told
-otherwise, which leaves 29 % (12 %).
+negated, as larger is better. The optimum is exact: each seed moves it to another place inside the
+box, as in BBOB (Hansen et al. 2009), by f(R(x - place) + z*), where z* is the maximiser over all of
+R^d. Visible designs are uniform in the box, and a design outside of it is invalid. Values decrease
+so steeply that the best of 5,000 such designs at d=20 is at 93 % of the way from their mean to the
+optimum (Rastrigin: 50 %). By default the better half is therefore hidden, which leaves 29 % (12 %).
 """
 
 from collections.abc import Callable
@@ -31,13 +29,13 @@ from ddobench.tasks.truncation import fill_below
 
 @dataclass(frozen=True)
 class Function:
-    """A function to be maximised, as the books have it."""
+    """A function to be maximised, in its textbook form."""
 
     title: str
     formula: str
     low: float
     high: float
-    chained: bool  # whether neighbours interact; nobody else does
+    chained: bool  # whether neighbours interact; no other variables do
     value: Callable[[Tensor], Tensor]  # (..., d) -> (...)
     maximiser: Callable[[int], Tensor]  # d -> (d,)
 
@@ -139,22 +137,22 @@ class Classic(Task):
         check_whole("d", self.d, 2, "a single variable has no graph")
         if not 0.0 <= self.shift <= 1.0:
             raise UsageError(
-                f"task.shift must be from 0, the optimum as the books have it, to 1, anywhere in "
-                f"the box, got {self.shift}"
+                "task.shift must be from 0 (the optimum at its textbook place) to 1 (anywhere in the box), "
+                f"got {self.shift}"
             )
         check_truncation(self.truncate)
 
     def describe(self) -> Description:
-        """Say what the task is."""
+        """Describe the task."""
         function = FUNCTIONS[self.function]
         turned = "R(x - c)" if self.rotated else "x - c"
-        text = [f"{self.n} designs, uniform in a box, are visible; outside of it none is valid."]
+        text = [f"{self.n} designs, uniform in a box, are visible; designs outside are invalid."]
         if self.truncate is not None:
             text.append(f"Values above their percentile {self.truncate:g} are hidden.")
         if self.shift:
-            text.append("The optimum is at a place c of its own for each seed.")
+            text.append("Each seed has its own place c of the optimum.")
         if self.rotated:
-            text.append("A random rotation R lets all variables interact.")
+            text.append("All variables interact, by a random rotation R.")
         else:
             text.append("Neighbours interact." if function.chained else "No variables interact.")
         return Description(
@@ -190,7 +188,9 @@ class Classic(Task):
         if self.rotated:
             gauss = stream.child("rotation").normal(self.d, self.d, dtype=torch.float64)
             rotation, triangle = torch.linalg.qr(gauss)
-            rotation = rotation * triangle.diagonal().sign()  # else not uniform over rotations
+            rotation = (
+                rotation * triangle.diagonal().sign()
+            )  # for a uniform distribution over rotations
         return Instance(function, place, rotation)
 
     def _graph(self) -> Graph:
@@ -207,7 +207,7 @@ def _draw_in_box(stream: Stream, function: Function, rows: int, d: int) -> Tenso
 
 
 class _Rows:
-    """An endless table of one instance, the same however it is cut into blocks."""
+    """The rows of one instance, drawn in blocks; the rows do not depend on the size of blocks."""
 
     def __init__(self, designs: Stream, instance: Instance) -> None:
         self.designs = designs

@@ -1,8 +1,8 @@
-"""Energies of RNA duplexes by ViennaRNA, each computed once, many of them in several processes.
+"""Energies of RNA duplexes by ViennaRNA, each computed once, in several processes if many.
 
-Run as a program it reads a target and sequences from standard input and writes their energies as
-JSON: ViennaRNA lets only one thread of a process compute at a time. It needs nothing but ViennaRNA,
-so that a process starts at once.
+ViennaRNA computes in only one thread of a process at a time. So this file is also a program that
+reads a target and sequences from standard input and writes their energies as JSON. It is apart from
+`rna` because it imports nothing but ViennaRNA, so that a process starts quickly.
 """
 
 import json
@@ -11,9 +11,9 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-MANY = 1000  # sequences from which another process is worth starting
-_MOST = 1_000_000  # energies to be kept, some 200 MB
-_known: dict[tuple[str, str], float] = {}  # by target and sequence; the same for ever
+MANY = 1000  # sequences per process, at least
+_MOST = 1_000_000  # energies kept in memory, about 200 MB
+_known: dict[tuple[str, str], float] = {}  # by target and sequence
 
 
 def find_energies(target: str, sequences: Sequence[str], processes: int) -> list[float]:
@@ -37,7 +37,7 @@ def _compute(target: str, sequences: Sequence[str]) -> list[float]:
 
 
 def _spread(target: str, parts: Sequence[Sequence[str]]) -> list[list[float]]:
-    """Let one process compute each part."""
+    """Compute each part in a process of its own."""
     command = [sys.executable, "-P", __file__]
     running = [
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -48,15 +48,15 @@ def _spread(target: str, parts: Sequence[Sequence[str]]) -> list[list[float]]:
             assert process.stdin is not None
             process.stdin.write("\n".join([target, *part]))
             process.stdin.close()
-            process.stdin = None  # nothing more to be written when it is waited for
-        told = [process.communicate()[0] for process in running]
+            process.stdin = None  # so that communicate() does not flush it again
+        outputs = [process.communicate()[0] for process in running]
     finally:
         for process in running:
-            process.kill()  # does nothing to one that has ended
+            process.kill()  # no effect on a process that has ended
             process.wait()
     if any(process.returncode for process in running):
-        raise RuntimeError("a process that computes energies of duplexes has failed; see above")
-    return [json.loads(text) for text in told]
+        raise RuntimeError("a process that computes energies of duplexes failed; see above")
+    return [json.loads(text) for text in outputs]
 
 
 if __name__ == "__main__":

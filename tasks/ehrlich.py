@@ -1,27 +1,28 @@
-"""Ehrlich functions: motifs that must all be present, among sequences of which most do not exist.
+"""Ehrlich functions: sequences that should contain several motifs; most sequences are invalid.
 
 Stanton et al. (2024), *Closed-Form Test Functions for Biophysical Sequence Design*. A chain of
-states has banned transitions; a sequence with one of them is invalid. Of each of c motifs, k states
-at given spacings, counts how much of it is present at the best place, in q steps; f is the product
-over the motifs. So f is 0 unless something of every motif is there: no single letter tells much.
+states has banned transitions; a sequence with one of them is invalid. A motif is k states at given
+spacings. Its presence is the largest share of it at any position, in q steps, and f is the product
+over c motifs. So f is 0 unless a part of every motif is present, and single letters have little
+effect.
 
-The optimum is 1, certified by a design that has every motif whole: the motifs are one after the
-other a walk that the chain allows, gaps are filled by repeating a state, which is always allowed,
-and all of it fits into d.
+The optimum is 1, certified by a design that contains every motif: the motifs one after the other
+are a walk that the chain allows, gaps are filled by repeating a state, which is always allowed, and
+the whole fits into d.
 
 Visible rows are walks of the chain from its stationary distribution, all valid; of uniform designs
 with 32 states and d=32 only 6 in 10,000 are. The best of 5,000 such walks with 4 motifs of 4 is
 between 0.07 and 0.42 in 19 of the seeds 0 to 19 (median 0.14) and the optimum in one, as in the
-reference: motifs may repeat a state, and then walks hold them by chance. The function of a seed
+reference: motifs may repeat a state, and then walks contain them by chance. The function of a seed
 does not depend on n or truncation, and a smaller table is the beginning of a larger one.
 
 Written from the paper; how instances are drawn follows the authors' package (pytorch-holo 0.0.5,
-MIT), with streams of ours, so that its seeds give other instances. Checked once against it: built
+MIT), with our own random streams, so that its seeds give other instances. Compared with it: built
 from the motifs, spacings and transition matrices of 24 of its instances (three of each of eight
 sizes and quantisations), `find_value` equals its values on walks of its chain, on walks with motifs
 written into them, on its own optimal solutions and on uniform sequences, where NaN is its -inf.
-Not taken over: its epistasis (0 unless asked for), and a quantisation that does not divide k, whose
-largest value is below 1 there.
+Not included: its epistasis (0 by default), and a quantisation that does not divide k, whose largest
+value is below 1 there.
 """
 
 from dataclasses import dataclass
@@ -35,18 +36,18 @@ from ddobench.errors import UsageError, check_truncation, check_whole
 from ddobench.rng import Stream, Streams
 from ddobench.tasks.truncation import fill_below
 
-BAND = 0.4  # of the states lie on either side of an allowed band
+BAND = 0.4  # share of the states on either side that a state may change to
 SHARPNESS = 2.0  # factor on the normal logits of transitions, 1/0.5 in the reference
 
 
 @dataclass(frozen=True)
 class Chain:
-    """A Markov chain, of which transitions of probability 0 are banned."""
+    """A Markov chain; transitions of probability 0 are banned."""
 
     transitions: Tensor  # (v, v) from row to column
 
     def allows(self, x: Tensor) -> Tensor:  # (K, d) whole -> (K,)
-        """Tell which sequences have no banned transition."""
+        """Return which sequences have no banned transition."""
         return (self.transitions[x[:, :-1], x[:, 1:]] > 0).all(dim=1)
 
     def walk(self, steps: Tensor) -> Tensor:  # (K, d) uniforms -> (K, d) whole
@@ -58,10 +59,10 @@ class Chain:
         return torch.stack(states, dim=1)
 
     def stationary(self) -> Tensor:
-        """Return the distribution that a step does not change, (v,)."""
+        """Return the stationary distribution, (v,)."""
         v = len(self.transitions)
         balance = self.transitions.T - torch.eye(v, dtype=torch.float64)
-        balance[-1] = 1.0  # one of the equations follows from the others
+        balance[-1] = 1.0  # one of the equations is redundant
         total = torch.zeros(v, dtype=torch.float64)
         total[-1] = 1.0
         shares: Tensor = torch.linalg.solve(balance, total)
@@ -74,19 +75,19 @@ def _cumulate(shares: Tensor) -> Tensor:  # (..., v) -> (..., v), the last exact
 
 
 def _climb(ladder: Tensor, height: Tensor) -> Tensor:  # (K or 1, v), (K, 1) -> (K,)
-    """Return the first rung above each height, which has a share of its own."""
+    """Return the first state whose cumulative share exceeds each height."""
     return (ladder <= height).sum(dim=1)
 
 
 @dataclass(frozen=True)
 class Motifs:
-    """What a sequence should hold: c motifs of k states, at offsets from wherever they begin."""
+    """The motifs of a sequence: c motifs of k states, at offsets from their first position."""
 
     states: Tensor  # (c, k) whole
     offsets: Tensor  # (c, k) whole, the first 0
 
     def presence(self, x: Tensor, quantisation: int) -> Tensor:  # (K, d) whole -> (K, c)
-        """Return the largest share of each motif at any place, rounded down to a step."""
+        """Return the largest share of each motif at any position, rounded down to a step."""
         k = self.states.shape[1]
         parts = []
         for states, offsets in zip(self.states, self.offsets, strict=True):
@@ -96,7 +97,7 @@ class Motifs:
         return torch.stack(parts, dim=1).to(torch.float64) / quantisation
 
     def solution(self, d: int) -> Tensor:
-        """Return a sequence with every motif whole, (d,); gaps and the end repeat a state."""
+        """Return a sequence that contains every motif, (d,); gaps and the end repeat a state."""
         lengths = self.offsets.diff(dim=1, append=self.offsets[:, -1:] + 1)
         filled = self.states.flatten().repeat_interleave(lengths.flatten())
         return torch.cat([filled, filled[-1:].expand(d - len(filled))])
@@ -133,7 +134,7 @@ class EhrlichProblem(Problem):
 
 @dataclass(frozen=True, kw_only=True)
 class Ehrlich(Task):
-    """Walks of a chain with banned transitions, valued by the motifs they hold."""
+    """Walks of a chain with banned transitions; the value is the presence of motifs."""
 
     name: ClassVar[str] = "Ehrlich"
     regret_unit: ClassVar[Literal["sd", "raw"]] = "raw"
@@ -146,14 +147,14 @@ class Ehrlich(Task):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_whole("task.states", self.states, 3, "a chain of fewer may have no way around")
+        check_whole("task.states", self.states, 3, "with fewer, states may be unreachable")
         check_whole("task.motifs", self.motifs, 1)
-        check_whole("task.length", self.length, 2, "a motif is of several states")
+        check_whole("task.length", self.length, 2, "a motif has several states")
         check_whole("task.quantisation", self.quantisation, 1)
         if self.length % self.quantisation:
             raise UsageError(
                 f"task.quantisation must divide task.length={self.length}, "
-                f"got {self.quantisation}; else no sequence has the value 1"
+                f"got {self.quantisation}; otherwise no sequence has the value 1"
             )
         if self.d < self.motifs * self.length:
             raise UsageError(
@@ -163,7 +164,7 @@ class Ehrlich(Task):
         check_truncation(self.truncate)
 
     def describe(self) -> Description:
-        """Say what the task is."""
+        """Describe the task."""
         hidden = (
             ""
             if self.truncate is None
@@ -202,9 +203,9 @@ class Ehrlich(Task):
         )
 
     def _draw_chain(self, stream: Stream) -> Chain:
-        """Draw transitions; of each state and into each state more than half are allowed.
+        """Draw transitions; more than half of those from and to each state are allowed.
 
-        So any state leads to any other within two steps, whichever are banned.
+        So every state can be reached from any other within two steps.
         """
         v = self.states
         logits = stream.child("logits").normal(v, v, dtype=torch.float64)
@@ -217,7 +218,7 @@ class Ehrlich(Task):
         return Chain(weights / weights.sum(dim=1, keepdim=True))
 
     def _draw_motifs(self, stream: Stream, chain: Chain) -> Motifs:
-        """Draw motifs as one walk, and spacings that leave room for all of them."""
+        """Draw motifs as one walk, and spacings such that all of them fit."""
         c, k = self.motifs, self.length
         steps = stream.child("states").uniform(1, c * k, dtype=torch.float64)
         spare = (self.d - c * k) // c  # positions that each motif may be stretched by
@@ -228,7 +229,7 @@ class Ehrlich(Task):
 
 
 class _Rows:
-    """An endless table of one instance, the same however it is cut into blocks."""
+    """The rows of one instance, drawn in blocks; the rows do not depend on the size of blocks."""
 
     def __init__(self, designs: Stream, task: Ehrlich, chain: Chain, motifs: Motifs) -> None:
         self.designs = designs

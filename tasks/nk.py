@@ -2,7 +2,7 @@
 
 f(x) = mean over i of T_i[x_i, x_(i+1), ..., x_(i+K)], with x in q^d and every entry of every table
 uniform on [0, 1). K neighbours make the landscape rugged: at K=0 every variable has its own best
-state, at K=d-1 all values are independent. Tables hold every state, so q=2 is the classical case.
+state, at K=d-1 all values are independent. The classical case is q=2.
 
 The optimum is exact: max-sum around the cycle of windows. The function of a seed depends on d, q
 and k alone, and a smaller table of rows is the beginning of a larger one.
@@ -27,7 +27,7 @@ from ddobench.tasks.truncation import fill_below
 class NKProblem(Problem):
     """Cycles of windows with the tables of each seed."""
 
-    tables: Tensor  # (S, d, q^(K+1)); the first variable of a window counts most
+    tables: Tensor  # (S, d, q^(K+1)); the first variable of a window is the most significant
     states: int
     neighbours: int
 
@@ -41,7 +41,7 @@ class NKProblem(Problem):
 
 
 def mean_of_windows(x: Tensor, tables: Tensor, q: int, k: int) -> Tensor:
-    """Return the mean of what the windows of designs (K, d) hold in tables (d, q^(k+1)), (K,)."""
+    """Return the mean over the windows of designs (K, d) by tables (d, q^(k+1)), (K,)."""
     whole = x.to(torch.int64)
     entry = torch.zeros_like(whole)
     for offset in range(k + 1):
@@ -62,7 +62,7 @@ class NK(Task):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_whole("task.q", self.q, 2, "a variable with a single state is no variable")
+        check_whole("task.q", self.q, 2, "a variable needs at least two states")
         check_whole("task.k", self.k, 0)
         if self.k >= self.d:
             raise UsageError(
@@ -72,12 +72,12 @@ class NK(Task):
         if entries > LARGEST_TABLE:
             raise UsageError(
                 f"task.q={self.q} and task.k={self.k} need a table of {entries:,} entries for the "
-                f"exact optimum, of at most {LARGEST_TABLE:,}; use fewer states or neighbours"
+                f"exact optimum, more than {LARGEST_TABLE:,}; use fewer states or neighbours"
             )
         check_truncation(self.truncate)
 
     def describe(self) -> Description:
-        """Say what the task is."""
+        """Describe the task."""
         hidden = (
             ""
             if self.truncate is None
@@ -127,7 +127,7 @@ class NK(Task):
 
 
 class _Rows:
-    """An endless table of one instance, the same however it is cut into blocks."""
+    """The rows of one instance, drawn in blocks; the rows do not depend on the size of blocks."""
 
     def __init__(self, designs: Stream, task: NK, tables: Tensor) -> None:
         self.designs = designs

@@ -1,8 +1,8 @@
 """The toy quadratic of the paper: f(x) = sum of s_i x_i x_(i+1) around a cycle, x in {0,1}^d.
 
-All signs are +1 in the paper, so the optimum is all ones and even a linear fit finds it with enough
-data; `signs=random` draws them per instance and makes the task telling. The optimum is exact for
-both: max-sum around the cycle.
+All signs are +1 in the paper, so that the optimum is all ones, and even a linear fit finds it with
+enough data. With `signs=random` they are drawn for each seed, which makes the task harder. The
+optimum is exact for both, by max-sum around the cycle.
 """
 
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ class Quadratic(Task):
             raise UsageError(f"task.noise must be a standard deviation >= 0, got {self.noise}")
 
     def describe(self) -> Description:
-        """Say what the task is."""
+        """Describe the task."""
         return Description(
             title=f"Toy quadratic on a cycle of {self.d} bits",
             formula="f(x) = Σ sᵢ xᵢ xᵢ₊₁ around the cycle, x ∈ {0,1}^d"

@@ -1,12 +1,12 @@
 """Sums of Gaussian bumps over the cliques of a graph, plain or behind a softplus map.
 
-One class, many configurations: `rbf` observes the coordinates as they are, `chain` and `mixture`
-behind an affine map and a softplus, `toy3d` is the smallest of them. The function of a seed does
-not depend on the map, the base, n, noise, correlation or truncation, so variants of a task stay
-comparable; and rows are drawn one after the other, so a smaller table is the beginning of a larger
-one. Bumps of another form have the same centres and weights, and networks the same weights.
+One class with several configurations: `rbf` observes the coordinates directly, `chain` and `mixture`
+behind an affine map and a softplus, and `toy3d` is the smallest. The function of a seed does not
+depend on the map, the base, n, noise, correlation or truncation, so that variants of a task are
+comparable. Rows are drawn one after the other, so that a smaller table is the beginning of a larger
+one. Bumps of all forms have the same centres and weights, and networks the same weights.
 
-The optimum is exact, with a certificate, whatever the form: see `ddobench.exact.optimum`.
+The optimum is exact, with a certificate, for every form: see `ddobench.exact.optimum`.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from ddobench.rng import Stream, Streams
 from ddobench.tasks.truncation import PILOT, fill_below
 
 BASES = ("normal", "mixture")
-WORST_CONDITION = 1e6  # the oracle inverts the map and loses that many digits
+WORST_CONDITION = 1e6  # the oracle inverts the map, which costs as many digits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +36,7 @@ class RBFProblem(Problem):
     """Sums over cliques with the function and the map of each seed."""
 
     functions: tuple[CliqueSum, ...]
-    maps: tuple[Observation, ...] | None  # None: the coordinates are observed as they are
+    maps: tuple[Observation, ...] | None  # None: the coordinates are observed directly
     peaks: Tensor  # (S, d) the hidden coordinates of the optimum
 
     def _evaluate(self, x: Tensor) -> Tensor:
@@ -137,7 +137,7 @@ class RBF(Task):
         return self.d + 10 if self.map == "gaussian" else self.d
 
     def describe(self) -> Description:
-        """Say what the task is."""
+        """Describe the task."""
         title = choose_family(self.family, self.clique_size, self.overlap).title
         term = TERMS[self.bump]
         spread = "R" if self.correlation else "I"
@@ -199,7 +199,7 @@ class RBF(Task):
         return draw_observation(self.map, self.d, self.observed, self.order, self.condition, stream)
 
     def _fill(self, hidden: Tensor, y: Tensor, function: CliqueSum, stream: Stream) -> None:
-        """Fill hidden (N, d) and y (N,) with the first rows that lie below the ceiling."""
+        """Fill hidden (N, d) and y (N,) with the first rows below the percentile."""
         noise = 0.0
         pilot = _Rows(stream.child("pilot"), self, function)
         if self.noise or self.truncate is not None:
@@ -213,7 +213,7 @@ class RBF(Task):
 
 @dataclass(frozen=True, kw_only=True)
 class Toy3D(RBF):
-    """Two bumps on a path of three variables: small enough to look at."""
+    """Two bumps on a path of three variables, small enough to plot."""
 
     name: ClassVar[str] = "Toy3D"
 
@@ -230,7 +230,7 @@ class Toy3D(RBF):
 
 
 class _Rows:
-    """An endless table of one instance, the same however it is cut into blocks."""
+    """The rows of one instance, drawn in blocks; the rows do not depend on the size of blocks."""
 
     def __init__(self, stream: Stream, task: RBF, function: CliqueSum) -> None:
         self.designs = stream.child("designs")
@@ -253,10 +253,9 @@ class _Rows:
 
 
 def _correlate(hidden: Tensor, rho: float) -> None:
-    """Let each coordinate of hidden (rows, d) follow the one before it, in place.
+    """Correlate each coordinate of hidden (rows, d) with the one before it, in place.
 
-    One coordinate after the other, as a product of matrices would round a row otherwise in another
-    block.
+    One coordinate after the other, as the rounding of a matrix product depends on the block.
     """
     fresh = (1.0 - rho**2) ** 0.5
     for i in range(1, hidden.shape[1]):

@@ -1,17 +1,17 @@
 """RNA binding: how strongly a short strand binds a target of 100 letters, by ViennaRNA.
 
 The problems of FLEXS (Sinai et al. 2020, `flexs/landscapes/rna.py`, whose four targets these are):
-the energy of the duplex of target and strand, as a share of what the whole complement of the target
-has per letter, so that 1 is about as good as the complement. FLEXS has d=14, 50 and 100: its
-`L14_RNA1` is `d=14 task.target=1`. Physics by a published energy model, no learned oracle.
+the energy of the duplex of target and strand, per letter, relative to that of the complement of the
+target, so that 1 is about as good as the complement. FLEXS has d=14, 50 and 100: its `L14_RNA1` is
+`d=14 task.target=1`. The oracle is a published physical energy model, not a learned one.
 
-Nobody knows the optimum: `optimum` is None, and runs have values but no regret. What is known is a
-lower bound, the best of all pieces of the complement that have d letters, 1.05 at d=14 and 1.09 at
-d=50 for target 1; uniform strands of 14 letters have 0.30 on average.
+The optimum is unknown: `optimum` is None, and runs have values but no regret. A lower bound is the
+best of all pieces of the complement with d letters, 1.05 at d=14 and 1.09 at d=50 for target 1;
+uniform strands of 14 letters have 0.30 on average.
 
-ViennaRNA is an extra, `pip install 'ddobench[rna]'`: its licence lets everybody use it, and nobody
-sell it on. An energy takes about 0.6 ms at d=14 and 5 ms at d=50; each is computed once, many of
-them in as many processes as PyTorch has threads.
+ViennaRNA is an extra, `pip install 'ddobench[rna]'`: its licence allows any use but not to sell it.
+An energy takes about 0.6 ms at d=14 and 5 ms at d=50. Each is computed once, many of them in as many
+processes as PyTorch has threads.
 """
 
 from dataclasses import dataclass
@@ -39,12 +39,12 @@ TARGETS = (
     "CCCAUGAGAGUAAAUCAUACCCCCAAUGGGCUUCGGCGGAAAUUCACUUA",
 )  # fmt: skip
 SHORTEST = 5
-PILOT = 1000  # rows that fix a percentile: fewer than elsewhere, as each costs milliseconds
+PILOT = 1000  # rows that determine a percentile; few, as each costs milliseconds
 
 
 @dataclass(frozen=True)
 class Binding:
-    """What binding a target is worth."""
+    """The value of strands that bind a target."""
 
     target: str
 
@@ -65,19 +65,19 @@ class Binding:
         return [whole[i : i + d] for i in range(len(whole) - d + 1)]
 
     def _unit(self, d: int) -> float:
-        """Return the energy of the whole complement, for d letters; FLEXS has it bound so."""
+        """Return the energy of the complement, scaled to d letters, as in FLEXS."""
         (energy,) = find_energies(complement(self.target), [self.target], 1)
         return energy * d / len(self.target)
 
 
 def complement(strand: str) -> str:
-    """Return the strand that binds another best, letter by letter."""
+    """Return the complementary strand."""
     return strand[::-1].translate(_COMPLEMENTS)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RNAProblem(Problem):
-    """Strands that bind a target; that of all seeds is the same."""
+    """Strands that bind a target, which is the same for all seeds."""
 
     binding: Binding
 
@@ -107,7 +107,7 @@ class RNA(Task):
         check_truncation(self.truncate)
 
     def describe(self) -> Description:
-        """Say what the task is."""
+        """Describe the task."""
         hidden = (
             ""
             if self.truncate is None
@@ -118,7 +118,7 @@ class RNA(Task):
             formula=f"f(x) = E(x, target) / E(complement, target) · 100/{self.d}, "
             f"x ∈ {{A, C, G, U}}^{self.d}",
             text=f"{self.n} uniform strands are visible{hidden}. E is the energy of the duplex by "
-            "ViennaRNA. The optimum is not known, so that runs have no regret; it is at least "
+            "ViennaRNA. The optimum is unknown, so that runs have no regret; it is at least "
             f"{self._lower_bound():.3f}, the best piece of the target's complement.",
         )
 
@@ -148,7 +148,7 @@ class RNA(Task):
 
 
 class _Rows:
-    """An endless table of uniform strands, the same however it is cut into blocks."""
+    """Uniform strands, drawn in blocks; the rows do not depend on the size of blocks."""
 
     def __init__(self, designs: Stream, d: int, binding: Binding) -> None:
         self.designs = designs

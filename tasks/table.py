@@ -1,11 +1,11 @@
 """Your own rows: a CSV or Parquet file of designs and values.
 
-The best rows, above a percentile of the values, are hidden; methods fit to the others. Without an
-oracle no new design has a value, and methods are judged by how they predict and rank the hidden
-rows. With one (`oracle=module:function`) proposals are valued by it, as in every other task. A seed
-picks the order of the visible rows, and which of them if `n` is smaller than there are.
+The rows above a percentile of the values are hidden, and methods are fitted to the others. Without
+an oracle new designs have no value, and methods are judged by how well they predict and rank the
+hidden rows. With an oracle (`oracle=module:function`) proposals are evaluated as in other tasks. A
+seed determines the order of the visible rows, and which of them are used if `n` is smaller.
 
-The digest knows the content of the file, not its place; an oracle it knows only by its name.
+The digest contains a hash of the file but not its path, and only the name of the oracle.
 """
 
 import sys
@@ -30,7 +30,7 @@ Oracle = Callable[[Any], Any]  # a frame of K designs -> K values
 
 @dataclass(frozen=True, kw_only=True)
 class TableProblem(Problem):
-    """Rows of a table, whose values are those written in it or those of an oracle."""
+    """Rows of a table, with values from the table or from an oracle."""
 
     rows: Tensor  # (R, d) all of the table
     values: Tensor  # (R,)
@@ -40,21 +40,21 @@ class TableProblem(Problem):
 
     @property
     def measures(self) -> bool:
-        """New designs have a value only if there is an oracle."""
+        """Whether new designs have a value: only with an oracle."""
         return self.oracle is not None
 
     def _evaluate(self, x: Tensor) -> Tensor:
         return torch.stack([self._ask(designs) for designs in x])
 
     def _ask(self, designs: Tensor) -> Tensor:  # (K, d) -> (K,)
-        """Return the values of designs, NaN for one that is no row if there is no oracle."""
+        """Return the values of designs; without an oracle NaN for designs that are not rows."""
         if self.oracle is None:
             same = (designs[:, None] == self.rows).all(dim=2)  # (K, R)
             return torch.where(same.any(dim=1), self.values[same.int().argmax(dim=1)], torch.nan)
-        told = np.asarray(self.oracle(self.encoding.decode(designs.numpy())), dtype=np.float64)
-        if told.shape != (len(designs),):
-            raise ValueError(f"the oracle must return {len(designs)} values, got {told.shape}")
-        return self.sign * torch.tensor(told)
+        values = np.asarray(self.oracle(self.encoding.decode(designs.numpy())), dtype=np.float64)
+        if values.shape != (len(designs),):
+            raise ValueError(f"the oracle must return {len(designs)} values, got {values.shape}")
+        return self.sign * torch.tensor(values)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,30 +76,30 @@ class Table(Task):
         super().__post_init__()
         table = self._read()
         if self.content and self.content != content_hash(self.file):
-            raise UsageError(f"{self.file} has changed since this run was asked for; ask again")
+            raise UsageError(f"{self.file} has changed since this run was planned; start it again")
         columns, visible = table.encoding.width, int((~table.best).sum())
         if self.d != columns:
             raise UsageError(
-                f"d must be {columns}, as {self.file} has it, got {self.d}; leave d out"
+                f"d must be {columns}, the columns of {self.file}, got {self.d}; leave d out"
             )
         if self.n > visible:
             raise UsageError(f"n must be at most {visible}, the rows visible, got {self.n}")
         if self.oracle is None and not table.best.any():
             raise UsageError(
-                f"hide={self.hide:g} hides no row, so that nothing can be judged; "
-                "hide some, or give an oracle"
+                f"hide={self.hide:g} hides no row, so that methods cannot be judged; "
+                "use a smaller percentile, or give an oracle"
             )
         find_oracle(self.oracle)
 
     def describe(self) -> Description:
-        """Say what the task is."""
+        """Describe the task."""
         table = self._read()
         hidden = int(table.best.sum())
         judged = (
             f"New designs are valued by {self.oracle}."
             if self.oracle
-            else "No new design was measured: methods are judged by how they predict and rank "
-            "the hidden rows, which says nothing of the designs they propose."
+            else "New designs have no value: methods are judged by how well they predict and rank "
+            "the hidden rows, which says nothing about the designs that they propose."
         )
         return Description(
             title=f"The rows of {Path(self.file).name}",
@@ -141,7 +141,7 @@ class Table(Task):
 
 
 def find_oracle(address: str | None) -> Oracle | None:
-    """Import the function that `module:function` names, from the folder at work if it is there."""
+    """Import the function named by `module:function`, also from the current folder."""
     if address is None:
         return None
     module, colon, name = address.partition(":")

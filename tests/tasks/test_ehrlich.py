@@ -133,15 +133,16 @@ def test_truncation_hides_the_best_walks_and_keeps_the_function() -> None:
         (
             {"states": 2},
             "task.states must be a whole number of at least 3, got 2; "
-            "a chain of fewer may have no way around",
+            "with fewer, states may be unreachable",
         ),
         (
             {"quantisation": 3},
-            "task.quantisation must divide task.length=4, got 3; else no sequence has the value 1",
+            "task.quantisation must divide task.length=4, got 3; "
+            "otherwise no sequence has the value 1",
         ),
         (
             {"length": 1},
-            "task.length must be a whole number of at least 2, got 1; a motif is of several states",
+            "task.length must be a whole number of at least 2, got 1; a motif has several states",
         ),
     ],
 )

@@ -108,14 +108,14 @@ def test_a_design_of_other_states_is_invalid(entry: float) -> None:
         (
             {"q": 1},
             "task.q must be a whole number of at least 2, got 1; "
-            "a variable with a single state is no variable",
+            "a variable needs at least two states",
         ),
         ({"k": -1}, "task.k must be a whole number of at least 0, got -1"),
         ({"k": 6}, "task.k must be below d=6, as a window has k + 1 variables, got 6"),
         (
             {"d": 20, "q": 20, "k": 3},
             "task.q=20 and task.k=3 need a table of 1,280,000,000 entries for the exact optimum, "
-            "of at most 50,000,000; use fewer states or neighbours",
+            "more than 50,000,000; use fewer states or neighbours",
         ),
         (
             {"truncate": 100.0},

