@@ -137,8 +137,8 @@ class Classic(Task):
         check_whole("d", self.d, 2, "a single variable has no graph")
         if not 0.0 <= self.shift <= 1.0:
             raise UsageError(
-                "task.shift must be from 0 (the optimum at its textbook place) to 1 (anywhere in the box), "
-                f"got {self.shift}"
+                "task.shift must be from 0 (the optimum at its textbook place) to 1 (anywhere in "
+                f"the box), got {self.shift}"
             )
         check_truncation(self.truncate)
 

@@ -1,10 +1,10 @@
 """Sums of Gaussian bumps over the cliques of a graph, plain or behind a softplus map.
 
-One class with several configurations: `rbf` observes the coordinates directly, `chain` and `mixture`
-behind an affine map and a softplus, and `toy3d` is the smallest. The function of a seed does not
-depend on the map, the base, n, noise, correlation or truncation, so that variants of a task are
-comparable. Rows are drawn one after the other, so that a smaller table is the beginning of a larger
-one. Bumps of all forms have the same centres and weights, and networks the same weights.
+One class with several configurations: `rbf` observes the coordinates directly, `chain` and
+`mixture` behind an affine map and a softplus, and `toy3d` is the smallest. The function of a seed
+does not depend on the map, the base, n, noise, correlation or truncation, so that variants of a
+task are comparable. Rows are drawn one after the other, so that a smaller table is the beginning of
+a larger one. Bumps of all forms have the same centres and weights, and networks the same weights.
 
 The optimum is exact, with a certificate, for every form: see `ddobench.exact.optimum`.
 """

@@ -10,8 +10,8 @@ best of all pieces of the complement with d letters, 1.05 at d=14 and 1.09 at d=
 uniform strands of 14 letters have 0.30 on average.
 
 ViennaRNA is an extra, `pip install 'ddobench[rna]'`: its licence allows any use but not to sell it.
-An energy takes about 0.6 ms at d=14 and 5 ms at d=50. Each is computed once, many of them in as many
-processes as PyTorch has threads.
+An energy takes about 0.6 ms at d=14 and 5 ms at d=50. Each is computed once, many of them in as
+many processes as PyTorch has threads.
 """
 
 from dataclasses import dataclass

@@ -22,7 +22,7 @@ def test_an_isolated_variable_is_a_clique_of_its_own() -> None:
     assert graph.edges == ((1, 2),)
 
 
-def test_cliques_are_maximal_and_sorted_however_they_are_given() -> None:
+def test_cliques_are_maximal_and_sorted() -> None:
     graph = Graph.from_cliques(5, [(4, 2, 3), (2, 0, 1), (1, 0), (4, 3)])
     assert graph.cliques == ((0, 1, 2), (2, 3, 4))
 
@@ -90,7 +90,7 @@ def test_the_truth_is_recovered_perfectly() -> None:
     }  # fmt: skip
 
 
-def test_a_share_of_nothing_is_nothing() -> None:
+def test_a_share_of_zero_edges_is_zero() -> None:
     empty = Graph.from_edges(3, [])
     full = Graph.from_cliques(3, [range(3)])
     assert Recovery.of(empty, full).precision == 0.0

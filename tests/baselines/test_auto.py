@@ -1,4 +1,4 @@
-"""Auto: hands over to the candidate that orders the best rows best, or does nothing."""
+"""Auto: uses the candidate that ranks the best rows best, or the best visible design."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ SEEDS = [3, 4, 5]
 
 @dataclass(kw_only=True)
 class Believer(Method):
-    """Believes that the value is a given coordinate, and goes there."""
+    """Predicts that the value is a given coordinate, and climbs it."""
 
     name: ClassVar[str] = "believer"
 
@@ -60,11 +60,11 @@ def fit(data: Dataset, **candidates: Method) -> Auto:
     return auto
 
 
-def test_each_seed_gets_the_candidate_that_orders_its_best_rows() -> None:
-    told = fit(make_data([0, 1, 0])).diagnostics()
-    assert [one["chosen"] for one in told] == ["first", "second", "first"]
-    for one in told:
-        chosen = [told for told in one["candidates"] if told["chosen"]]
+def test_each_seed_gets_the_candidate_that_ranks_its_best_rows() -> None:
+    report = fit(make_data([0, 1, 0])).diagnostics()
+    assert [one["chosen"] for one in report] == ["first", "second", "first"]
+    for one in report:
+        chosen = [report for report in one["candidates"] if report["chosen"]]
         assert [entry["candidate"] for entry in chosen] == [one["chosen"]]
         assert chosen[0]["held_out_top_rank"] == pytest.approx(1.0)
         assert chosen[0]["held_out_error"] == pytest.approx(0.0)
@@ -78,7 +78,7 @@ def test_the_chosen_candidate_is_fitted_to_all_rows() -> None:
     assert auto.candidates["second"].rows == 180
 
 
-def test_nothing_is_done_where_no_candidate_is_better_than_chance() -> None:
+def test_the_best_visible_design_is_proposed_if_no_candidate_is_better_than_chance() -> None:
     data = make_data([2, 2, 2])
     auto = fit(data)
     assert {one["chosen"] for one in auto.diagnostics()} == {"naive"}
@@ -99,7 +99,7 @@ def test_seeds_that_chose_differently_propose_side_by_side() -> None:
 
 
 @pytest.mark.parametrize("columns", [[0, 0, 0], [0, 1, 2], [2, 2, 2]])
-def test_as_many_iterations_are_recorded_whatever_the_seeds_choose(columns: list[int]) -> None:
+def test_the_number_of_iterations_does_not_depend_on_the_choices(columns: list[int]) -> None:
     data = make_data(columns)
     proposals = list(fit(data).propose(data.x[:, :5], Streams(SEEDS, "method/propose")))
     assert len(proposals) == 4  # those of the longer candidate
@@ -114,25 +114,25 @@ def test_a_candidate_proposes_as_it_would_by_itself() -> None:
     assert torch.equal(chosen.drawn, alone.drawn)
 
 
-def test_a_candidate_that_declines_says_why() -> None:
-    told = fit(
+def test_the_reason_of_a_candidate_that_declines_is_recorded() -> None:
+    report = fit(
         make_data([0, 0, 0]), other=Believer(column=7), first=Believer(column=0)
     ).diagnostics()
-    reasons = {entry["candidate"]: entry["reason"] for entry in told[0]["candidates"]}
+    reasons = {entry["candidate"]: entry["reason"] for entry in report[0]["candidates"]}
     assert reasons == {"other": "it knows no such variable", "first": ""}
-    assert told[0]["chosen"] == "first"
+    assert report[0]["chosen"] == "first"
 
 
-def test_a_few_rows_decide_nothing() -> None:
-    told = fit(make_data([0, 0, 0], n=50)).diagnostics()
-    assert {one["chosen"] for one in told} == {"naive"}
-    assert "fewer than 20 rows" in told[0]["candidates"][0]["reason"]
+def test_too_few_rows_choose_no_candidate() -> None:
+    report = fit(make_data([0, 0, 0], n=50)).diagnostics()
+    assert {one["chosen"] for one in report} == {"naive"}
+    assert "fewer than 20 rows" in report[0]["candidates"][0]["reason"]
 
 
 @pytest.mark.parametrize(
     ("rows", "hidden"), [(10_000, 1000), (200, 20), (100, 20), (40, 20), (39, 4)]
 )
-def test_at_least_twenty_rows_judge_where_as_many_are_left(rows: int, hidden: int) -> None:
+def test_at_least_twenty_rows_are_hidden_if_possible(rows: int, hidden: int) -> None:
     (spec,) = specify_points([["method=auto", "task=chain", f"n={rows}"]])
     percentile = spec.config["method"]["percentile"]
     assert rows - round(rows * percentile / 100) == hidden
@@ -146,7 +146,7 @@ def test_what_cannot_be_is_refused() -> None:
         Auto(candidates={"first": Believer(column=0)}, percentile=100.0)
 
 
-def test_categories_have_two_candidates_more() -> None:
+def test_categories_have_two_more_candidates() -> None:
     rng = Streams(SEEDS, "test/categories")
     x = rng.integers(4, 600, 5).to(torch.float64)
     cells = rng.child("cells").normal(2, 16, dtype=torch.float64)  # of the pairs (0, 1) and (2, 3)
@@ -155,9 +155,9 @@ def test_categories_have_two_candidates_more() -> None:
     assert isinstance(y, Tensor)
     data = Dataset(x=x, y=y, space=Space(5, (4,) * 5))
     auto = fit(data, first=Believer(column=4))
-    told = auto.diagnostics()
-    assert [one["candidate"] for one in told[0]["candidates"]] == ["first", "linear", "pairs"]
-    assert {one["chosen"] for one in told} == {"pairs"}
+    report = auto.diagnostics()
+    assert [one["candidate"] for one in report[0]["candidates"]] == ["first", "linear", "pairs"]
+    assert {one["chosen"] for one in report} == {"pairs"}
     *_, last = auto.propose(x[:, :4], Streams(SEEDS, "method/propose"))
     assert last.predicted is not None
     torch.testing.assert_close(

@@ -48,10 +48,10 @@ def test_designs_move_to_larger_values() -> None:
     ]
     assert len(values) == 7
     assert (values[-1] > values[0] + table().y.std(dim=1) / 2).all()
-    for told in method.diagnostics():
-        assert len(told["level"]) == len(told["effective_samples"]) == 6
-        assert told["level"][-1] > told["level"][0]
-        assert max(told["effective_samples"]) <= 300
+    for report in method.diagnostics():
+        assert len(report["level"]) == len(report["effective_samples"]) == 6
+        assert report["level"][-1] > report["level"][0]
+        assert max(report["effective_samples"]) <= 300
 
 
 def test_weights_are_the_ratio_of_densities_times_the_chance_of_success() -> None:
@@ -87,7 +87,7 @@ def test_predictions_are_in_the_units_of_the_table() -> None:
         ({"temper": 0.0}, "temper must be positive, got 0.0"),
     ],
 )
-def test_senseless_settings_are_refused(settings: dict[str, float], reason: str) -> None:
+def test_invalid_settings_are_refused(settings: dict[str, float], reason: str) -> None:
     with pytest.raises(UsageError, match=reason):
         make(**settings)  # type: ignore[arg-type]
 
@@ -110,7 +110,7 @@ def test_the_step_is_the_gradient_of_the_likelihood_computed_directly() -> None:
         torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
 
 
-def test_an_ensemble_knows_what_it_was_taught() -> None:
+def test_an_ensemble_predicts_its_training_rows() -> None:
     mixture = heads().fit(X, Y, Streams([0, 1], "test/fit"))
     assert (mixture.mean(X) - Y).square().mean() < 0.1
     level = Y.quantile(0.5, dim=1)
@@ -120,7 +120,7 @@ def test_an_ensemble_knows_what_it_was_taught() -> None:
     assert mixture.failures() == {}
 
 
-def test_members_see_bootstraps_of_their_own() -> None:
+def test_each_member_has_its_own_bootstrap() -> None:
     mixture = heads(2).fit(X, Y, Streams([0, 1], "test/fit"))
     first, second = (history.losses for history in mixture.histories)
     assert not torch.equal(first, second)

@@ -1,4 +1,4 @@
-"""Cliqueformer: what it is told, its loss, its ascent."""
+"""Cliqueformer: its cliques, its loss, its ascent."""
 
 from dataclasses import replace
 from typing import Any
@@ -53,7 +53,7 @@ def test_the_loss_is_the_published_one() -> None:
     torch.testing.assert_close(ours, 0.5 * (10 * error + narrowed) - likelihood.mean())
 
 
-def test_the_shape_of_its_cliques_is_told_only_if_asked_for() -> None:
+def test_the_shape_of_the_true_cliques_is_used_only_if_told() -> None:
     graph = Graph.from_cliques(5, [(0, 1, 2), (2, 3, 4)])
     known = replace(table(), privileged=Privileged(graphs=(graph,)))
     told = make(told=True)
@@ -107,7 +107,7 @@ def test_the_climbed_copy_follows_with_its_statistics() -> None:
         ({"steps": 0}, "steps must be a whole number of at least 1, got 0"),
     ],
 )
-def test_senseless_settings_are_refused(settings: dict[str, int], reason: str) -> None:
+def test_invalid_settings_are_refused(settings: dict[str, int], reason: str) -> None:
     with pytest.raises(UsageError, match=reason):
         make(**settings)
 

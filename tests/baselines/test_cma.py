@@ -1,4 +1,4 @@
-"""CMA-ES: converges as published, on all starts at once, and keeps the best it has seen."""
+"""CMA-ES: converges as published, on all starts at once, and keeps the best design found."""
 
 from itertools import pairwise
 
@@ -61,7 +61,7 @@ def test_what_was_found_never_gets_worse() -> None:
         torch.testing.assert_close(later.value, sphere(later.x))
 
 
-def test_a_value_that_is_no_number_is_never_best() -> None:
+def test_nan_is_never_best() -> None:
     model = FunctionModel(lambda z: sphere(z).where(z[..., 0] < 0.5, torch.nan))
     start = torch.zeros(1, 2, E, dtype=torch.float64)
     *_, last = CMA(steps=20).run(start, model, Streams([1], "method/propose"), {})
@@ -70,7 +70,7 @@ def test_a_value_that_is_no_number_is_never_best() -> None:
 
 
 @pytest.mark.bits
-def test_a_seed_draws_and_moves_the_same_beside_any_companions() -> None:
+def test_a_seed_draws_and_moves_the_same_beside_other_seeds() -> None:
     few = run(CMA(steps=12), make_start([3]), [3])[-1]
     many = run(CMA(steps=12), make_start([5, 3, 8]), [5, 3, 8])[-1]
     assert torch.equal(few.x[0], many.x[1])
@@ -84,9 +84,7 @@ def test_a_seed_draws_and_moves_the_same_beside_any_companions() -> None:
         ({"steps": 0}, r"search\.steps must be a whole number of at least 1"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(
-    settings: dict[str, float], complaint: str
-) -> None:
+def test_invalid_settings_are_refused(settings: dict[str, float], complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint):
         CMA(**settings)  # type: ignore[arg-type]
 

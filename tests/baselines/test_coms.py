@@ -1,4 +1,4 @@
-"""COMs against a slow literal transcription of its loss, and its multiplier against arithmetic."""
+"""COMs against a literal transcription of its loss, and its multiplier by hand."""
 
 from math import exp, log
 
@@ -39,7 +39,7 @@ def make_batch() -> tuple[Tensor, Tensor]:  # (S, B, d), (S, B)
 
 
 def value_of(network: StackedMLP, seed: int, row: Tensor) -> Tensor:  # (d,) -> ()
-    """Run one network of the stack on one row, by the book."""
+    """Run one network of the stack on one row, by definition."""
     last = len(network.weights) - 1
     for layer, (weight, bias) in enumerate(zip(network.weights, network.biases, strict=True)):
         row = row @ weight[seed] + bias[seed, 0]
@@ -77,7 +77,7 @@ def test_the_gradient_is_that_of_the_literal_loss() -> None:
     torch.testing.assert_close(network.flat.grad, expected)
 
 
-def test_every_row_has_a_negative_of_its_own_and_the_batch_stays_as_it_is() -> None:
+def test_every_row_has_its_own_negative_and_the_batch_is_not_changed() -> None:
     network, step = make_step()
     x, y = make_batch()
     x_before, y_before = x.clone(), y.clone()
@@ -122,7 +122,7 @@ def test_conservatism_grows_when_the_gap_exceeds_the_limit(limit: float, directi
 
 
 @pytest.mark.bits
-def test_a_seed_steps_the_same_beside_any_companions() -> None:
+def test_a_seed_steps_the_same_beside_other_seeds() -> None:
     x, y = make_batch()
     network, step = make_step()
     step(x, y)

@@ -50,7 +50,7 @@ def value(x: Tensor) -> Tensor:
 
 @pytest.mark.bits
 @pytest.mark.parametrize("name", METHODS)
-def test_a_seed_does_not_depend_on_its_companions(name: str) -> None:
+def test_a_seed_does_not_depend_on_other_seeds(name: str) -> None:
     few, many = run(METHODS[name](), [3, 5]), run(METHODS[name](), [1, 3, 5, 7, 8])
     assert len(few) == len(many)
     for one, other in zip(few, many, strict=True):
@@ -115,19 +115,19 @@ def test_a_seed_with_a_broken_table_fails_alone_and_with_a_reason(name: str) -> 
 
 
 @pytest.mark.parametrize("name", [*LEARNERS, "linear"])
-def test_categorical_designs_are_taken_on_too(name: str) -> None:
+def test_categorical_designs_are_accepted(name: str) -> None:
     bits = Dataset(x=torch.zeros(1, 5, 3), y=torch.zeros(1, 5), space=Space(3, (2, 2, 2)))
     assert METHODS[name]().declines(bits) is None
     assert METHODS[name]().declines(make_data([1])) is None
 
 
 @pytest.mark.parametrize("name", ["naive", "random"])
-def test_controls_without_a_model_take_any_designs(name: str) -> None:
+def test_controls_without_a_model_accept_any_designs(name: str) -> None:
     bits = Dataset(x=torch.zeros(1, 5, 3), y=torch.zeros(1, 5), space=Space(3, (2, 2, 2)))
     assert METHODS[name]().declines(bits) is None
 
 
-def test_random_proposes_the_starts_and_believes_nothing() -> None:
+def test_random_proposes_the_starts_without_predictions() -> None:
     (proposal,) = run(Random(), [1, 2])
     assert torch.equal(proposal.designs, make_data([1, 2]).x[:, :DESIGNS])
     assert proposal.predicted is None
@@ -155,7 +155,7 @@ def test_linear_finds_the_slopes_of_a_hyperplane() -> None:
     torch.testing.assert_close(cosine, torch.ones_like(cosine))
 
 
-def test_the_first_member_of_an_ensemble_is_the_lone_network() -> None:
+def test_the_first_member_of_an_ensemble_is_the_single_network() -> None:
     alone, many = ga(), ga(ensemble=3)
     run(alone, [1, 2])
     run(many, [1, 2])
@@ -174,6 +174,6 @@ def test_the_first_member_of_an_ensemble_is_the_lone_network() -> None:
         ({"aggregate": "median"}, "surrogate.aggregate must be one of mean, min, lcb"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(settings: dict[str, Any], complaint: str) -> None:
+def test_invalid_settings_are_refused(settings: dict[str, Any], complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint):
         MLP(training=QUICK, **settings)

@@ -68,8 +68,8 @@ def test_the_step_is_the_gradient_of_the_weighted_loss_computed_directly() -> No
     known = (rng.uniform(9, 1) >= 0.4).float()
     noise = rng.normal(9, 2)
     mixed = schedule.signal(t) * x + schedule.noise(t) * noise
-    told = network(torch.cat([mixed, t, y[..., None] * known, known], dim=2))
-    score = -told / schedule.noise(t)
+    predicted = network(torch.cat([mixed, t, y[..., None] * known, known], dim=2))
+    score = -predicted / schedule.noise(t)
     missed = (schedule.noise(t) * score + noise).square().sum(dim=2) / 2  # as the paper has it
     expected = (weights * missed).mean(dim=1)
     torch.testing.assert_close(loss, expected.detach())
@@ -103,7 +103,7 @@ def test_samples_of_a_gaussian_table_have_the_conditional_mean_and_covariance() 
         torch.testing.assert_close(rows.T.cov(), conditional, rtol=0, atol=0.2)
 
 
-def test_the_largest_visible_value_is_asked_for() -> None:
+def test_the_condition_is_the_largest_visible_value() -> None:
     method, data = make(steps=2, width=8), gaussian_table(50)
     method.fit(data, Streams(SEEDS, "test/fit"))
     sd = data.y.std(dim=1, correction=0)
@@ -123,7 +123,7 @@ def test_the_largest_visible_value_is_asked_for() -> None:
         ({"steps": 0}, "steps must be a whole number of at least 1, got 0"),
     ],
 )
-def test_senseless_settings_are_refused(settings: dict[str, float], reason: str) -> None:
+def test_invalid_settings_are_refused(settings: dict[str, float], reason: str) -> None:
     with pytest.raises(UsageError, match=reason):
         make(**settings)
 
@@ -144,7 +144,7 @@ def denoise(noise: Noise, d: int, steps: int = 200) -> Tensor:  # (2, DRAWS, d)
     return draw_designs(noise, SCHEDULE, steps, (DRAWS, d), Streams([0, 1], "test"))
 
 
-def test_designs_dissolve_from_themselves_into_a_standard_normal() -> None:
+def test_noise_replaces_a_design_completely() -> None:
     t = torch.tensor([0.0, 0.3, 1.0], dtype=torch.float64)
     signal, noise = SCHEDULE.signal(t), SCHEDULE.noise(t)
     torch.testing.assert_close(signal.square() + noise.square(), torch.ones_like(t))

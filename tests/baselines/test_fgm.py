@@ -50,7 +50,7 @@ def test_too_few_rows_leave_regret_but_no_error() -> None:
     assert min(regret(50, 100)) > 0
 
 
-def test_a_ridge_tames_noise_where_rows_are_about_as_many_as_weights() -> None:
+def test_a_ridge_helps_with_noise_if_rows_are_about_as_many_as_weights() -> None:
     plain, ridged = (np.mean(regret(100, 50, ridge=ridge, noise=1.0)) for ridge in (0.0, 1.0))
     assert ridged < plain / 2
 
@@ -149,7 +149,7 @@ def test_seeds_with_different_graphs_are_fitted_apart() -> None:
     assert fits[1] > 0.1
 
 
-def test_it_asks_for_the_graph_unless_it_is_to_find_one() -> None:
+def test_it_asks_for_the_graph_unless_it_discovers_one() -> None:
     data, _ = random_data(0)
     method = DiscreteFGM()
     assert method.privileges(data.space) == frozenset({"graph"})
@@ -179,7 +179,7 @@ def discovering(data: Dataset, **settings: Any) -> tuple[DiscreteFGM, Proposal]:
     return method, proposal
 
 
-def test_a_graph_that_is_not_told_is_discovered_and_told_of() -> None:
+def test_an_unknown_graph_is_discovered_and_recorded() -> None:
     data, graph = hidden_pairs()
     method, _ = discovering(data)
     for report in method.diagnostics():
@@ -209,7 +209,7 @@ def test_discovered_tables_propose_their_best_designs_each_once() -> None:
     assert discovering(data, designs=3)[1].designs.shape == (2, 3, 5)
 
 
-def test_a_ridge_that_is_given_is_taken() -> None:
+def test_a_given_ridge_is_used() -> None:
     data, _ = hidden_pairs()
     assert {one["ridge"] for one in discovering(data, ridge=7.0)[0].diagnostics()} == {7.0}
 
@@ -226,13 +226,13 @@ def test_a_dense_graph_is_climbed_and_the_record_says_so(monkeypatch: pytest.Mon
     assert (proposal.predicted[:, 0] <= exact[:, 0] + 1e-9).all()
     assert (proposal.predicted[:, 0] >= method.predict(data.x[:, :20]).amax(dim=1)).all()
     monkeypatch.setattr("ddobench.baselines.fgm.LARGEST_TABLE", 10)
-    told, _ = random_data(0)
+    known, _ = random_data(0)
     method = DiscreteFGM()
-    assert propose(method, told, (0,)).designs.shape == (1, 1, 5)
+    assert propose(method, known, (0,)).designs.shape == (1, 1, 5)
     assert method.diagnostics() == [{"found_by": "single changes"}]
 
 
-def test_cliques_are_cut_to_what_the_rows_can_fill() -> None:
+def test_cliques_are_split_to_fit_the_number_of_rows() -> None:
     graph = Graph.from_cliques(5, [(0, 1, 2, 3), (4,)])
     sizes = (2, 2, 2, 2, 2)
     assert cover(graph, sizes, 20) == [(0, 1, 2, 3), (4,)]

@@ -107,7 +107,7 @@ def test_pairs_of_more_than_two_categories_are_fitted_by_tables() -> None:
     assert torch.equal(proposal.designs[0, 0], everything[y.argmax()])
 
 
-def test_it_takes_categories_and_declines_everything_else() -> None:
+def test_it_accepts_only_categories() -> None:
     x, y = torch.zeros(1, 4, 2), torch.zeros(1, 4)
     method = FullQuadratic()
     for space in (Space(2, (2, 2)), Space(2, (2, 3))):

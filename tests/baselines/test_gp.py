@@ -54,10 +54,10 @@ def test_the_likelihood_is_that_of_gpytorch(kernel: str) -> None:
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_the_posterior_is_that_of_gpytorch(kernel: str) -> None:
-    told = REFERENCE["kernels"][kernel]
+    expected = REFERENCE["kernels"][kernel]
     mean, variance = make_process(kernel).posterior(tensor("at"))
-    assert mean.tolist() == pytest.approx(told["mean"], rel=1e-5, abs=1e-6)
-    assert variance.tolist() == pytest.approx(told["variance"], rel=1e-5, abs=1e-6)
+    assert mean.tolist() == pytest.approx(expected["mean"], rel=1e-5, abs=1e-6)
+    assert variance.tolist() == pytest.approx(expected["variance"], rel=1e-5, abs=1e-6)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -103,10 +103,10 @@ def fit(method: Pipeline) -> ProcessModel:
 
 
 def test_a_smooth_function_is_learned_from_few_rows() -> None:
-    for told in fit(make_gp()).describe():
-        assert told["held_out_r2"] > 0.9
-        assert told["rows_seen"] == 54
-        assert told["jitter"] == 0.0
+    for report in fit(make_gp()).describe():
+        assert report["held_out_r2"] > 0.9
+        assert report["rows_seen"] == 54
+        assert report["jitter"] == 0.0
 
 
 def test_more_steps_never_have_a_lower_likelihood() -> None:
@@ -115,7 +115,7 @@ def test_more_steps_never_have_a_lower_likelihood() -> None:
         assert long["log_likelihood"] > short["log_likelihood"]
 
 
-def test_a_process_sees_the_best_rows_and_random_others_and_none_held_out() -> None:
+def test_a_process_is_fitted_to_the_best_and_random_rows_and_to_none_held_out() -> None:
     y = Stream(1, "test/y").normal(200, dtype=torch.float64)
     seen, held_out = GaussianProcess(rows=40, top=0.25).pick_rows(y, Stream(1, "test/rows"))
     assert len(seen) == len(set(seen.tolist())) == 40
@@ -126,7 +126,7 @@ def test_a_process_sees_the_best_rows_and_random_others_and_none_held_out() -> N
     assert float(y[seen[10:]].mean()) == pytest.approx(0.0, abs=0.5)  # no more than chance
 
 
-def test_a_small_table_is_seen_whole() -> None:
+def test_a_small_table_is_used_completely() -> None:
     y = Stream(1, "test/y").normal(30, dtype=torch.float64)
     seen, held_out = GaussianProcess().pick_rows(y, Stream(1, "test/rows"))
     assert sorted([*seen.tolist(), *held_out.tolist()]) == list(range(30))
@@ -134,12 +134,12 @@ def test_a_small_table_is_seen_whole() -> None:
 
 def test_bounds_lie_on_either_side_of_the_mean() -> None:
     data = make_data()
-    told = []
+    predicted = []
     for climbed in ("lcb", "mean", "ucb"):
         method = make_gp(climbed=climbed)
         fit(method)
-        told.append(method.predict(data.x + 2))
-    low, middle, high = told
+        predicted.append(method.predict(data.x + 2))
+    low, middle, high = predicted
     assert low is not None
     assert middle is not None
     assert high is not None
@@ -168,6 +168,6 @@ def test_what_is_no_covariance_is_refused() -> None:
         ({"climbed": "ei"}, r"surrogate\.climbed must be one of mean, lcb, ucb"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(settings: dict[str, Any], complaint: str) -> None:
+def test_invalid_settings_are_refused(settings: dict[str, Any], complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint):
         GaussianProcess(**settings)

@@ -37,7 +37,7 @@ def draw(method: MINs) -> Tensor:  # (S, 200, 2)
     return proposal.designs
 
 
-def test_samples_have_the_value_that_is_asked_for_and_differ_otherwise() -> None:
+def test_samples_have_the_value_of_the_condition() -> None:
     method, data = make(training_steps=600), table()
     method.fit(data, Streams(SEEDS, "test/fit"))
     method._goal[:] = 1.0
@@ -48,13 +48,13 @@ def test_samples_have_the_value_that_is_asked_for_and_differ_otherwise() -> None
     assert ((x.sum(dim=2) / 2).std(dim=1) > 0.5).all()
 
 
-def test_the_largest_visible_value_is_asked_for() -> None:
+def test_the_condition_is_the_largest_visible_value() -> None:
     method, data = make(), table()
     method.fit(data, Streams(SEEDS, "test/fit"))
     expected = (data.y.max(dim=1).values - data.y.mean(dim=1)) / data.y.std(dim=1, correction=0)
     torch.testing.assert_close(method._goal.double(), expected, rtol=1e-5, atol=1e-5)
     assert method.predict(data.x) is None
-    assert [len(told["training_loss"]) for told in method.diagnostics()] == [3, 3]
+    assert [len(report["training_loss"]) for report in method.diagnostics()] == [3, 3]
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_invalid_settings_are_refused(settings: dict[str, float], reason: str) -
         make(**settings)
 
 
-def test_better_rows_count_more() -> None:
+def test_better_rows_have_larger_weights() -> None:
     weights = ValueWeights().of(Y)
     assert weights.shape == Y.shape
     for row, y in zip(weights, Y, strict=True):
@@ -83,14 +83,14 @@ def test_uncut_weights_ask_for_a_distribution() -> None:
     torch.testing.assert_close(weights.mean(dim=1), torch.ones(2, dtype=torch.float64))
 
 
-def test_a_rare_bin_is_wanted_less_than_its_edge_alone_asks() -> None:
+def test_a_rare_bin_has_less_weight() -> None:
     y = torch.cat([torch.linspace(0, 0.9, 999), torch.tensor([4.0])])[None].double()
     weights = ValueWeights(most=1e9, temperature=1e9, bins=4).of(y)[0]
     # all edges are alike; the bin of one row in a thousand is wanted half as much as the full one
     assert float(weights[-1]) == pytest.approx(float(weights[:-1].sum()) / 2, rel=1e-2)
 
 
-def test_equal_values_count_alike() -> None:
+def test_equal_values_have_equal_weights() -> None:
     weights = ValueWeights().of(torch.ones(1, 10, dtype=torch.float64))
     assert set(weights[0].tolist()) == {1.0}
 

@@ -31,7 +31,7 @@ def test_its_regret_on_the_toy_grows_with_the_dimension_as_published() -> None:
         assert abs(regret.mean() - expected) < 0.6
 
 
-def test_it_takes_any_space() -> None:
+def test_it_accepts_any_space() -> None:
     x, y = torch.zeros(1, 2, 3), torch.zeros(1, 2)
     for space in (Space(3), Space(3, (2, 4, 2))):
         assert Naive().declines(Dataset(x, y, space)) is None

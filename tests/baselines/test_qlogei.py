@@ -38,7 +38,7 @@ def small(**changes: Any) -> QLogEI:
 
 
 @needs_botorch
-def test_the_process_that_botorch_gets_is_ours() -> None:
+def test_botorch_gets_the_same_process() -> None:
     ours = process()
     at = Streams([1], "at").rows[0].normal(4, 3, dtype=torch.float64)
     mean, variance = ours.posterior(at)
@@ -48,7 +48,7 @@ def test_the_process_that_botorch_gets_is_ours() -> None:
 
 
 @needs_botorch
-def test_batches_take_the_places_of_rows_one_after_the_other_within_the_data() -> None:
+def test_batches_replace_rows_one_after_the_other_within_the_range_of_the_data() -> None:
     fitted = model()
     start = fitted.fits[0].process.z[None, :7]
     steps = list(small().run(start, fitted, Streams([5], "run"), {}))
@@ -62,7 +62,7 @@ def test_batches_take_the_places_of_rows_one_after_the_other_within_the_data() -
 
 
 @needs_botorch
-def test_a_batch_promises_more_than_random_ones_and_repeats_with_its_stream() -> None:
+def test_a_batch_has_a_larger_improvement_than_random_ones_and_repeats_with_its_stream() -> None:
     improvement, none = Improvement(process()), torch.empty(0, 3, dtype=torch.float64)
     stream = Streams([3], "batch").rows[0]
     found = improvement.best_batch(3, none, stream, small(steps=30))

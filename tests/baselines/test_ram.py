@@ -1,4 +1,4 @@
-"""RaM: the losses against autograd, what is held out, and the units of what is predicted."""
+"""RaM: the losses against autograd, held-out rows, and the units of predictions."""
 
 from typing import Any
 
@@ -99,8 +99,8 @@ def test_predictions_of_the_visible_rows_have_the_mean_and_deviation_of_their_va
 
 
 def test_the_order_of_rows_is_learned() -> None:
-    for told in fit(make_ram(steps=150)).describe():
-        assert told["held_out_rank_correlation"] > 0.9
+    for report in fit(make_ram(steps=150)).describe():
+        assert report["held_out_rank_correlation"] > 0.9
 
 
 def test_a_list_has_no_more_rows_than_are_trained_on_and_none_that_is_held_out() -> None:
@@ -122,9 +122,9 @@ def test_a_list_has_no_more_rows_than_are_trained_on_and_none_that_is_held_out()
 
 
 def test_the_step_with_the_lowest_held_out_loss_is_kept() -> None:
-    for told in fit(make_ram(steps=100)).describe():
-        best = min(range(20), key=lambda check: told["held_out_loss"][check])
-        assert told["kept_steps"] == [told["held_out_steps"][best]]
+    for report in fit(make_ram(steps=100)).describe():
+        best = min(range(20), key=lambda check: report["held_out_loss"][check])
+        assert report["kept_steps"] == [report["held_out_steps"][best]]
 
 
 @pytest.mark.parametrize(
@@ -134,6 +134,6 @@ def test_the_step_with_the_lowest_held_out_loss_is_kept() -> None:
         ({"temperature": 0.0}, r"surrogate\.temperature must be positive, got 0\.0"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(settings: dict[str, Any], complaint: str) -> None:
+def test_invalid_settings_are_refused(settings: dict[str, Any], complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint):
         make_ram(**settings)

@@ -53,19 +53,19 @@ def test_an_update_follows_the_gradient_of_the_weighted_log_likelihood(baseline:
     torch.testing.assert_close(second.x, (mean + log_sd.exp() * shown).detach())
 
 
-def test_the_distribution_moves_to_what_is_worth_more() -> None:
+def test_the_distribution_moves_to_higher_values() -> None:
     first, *_, last = run(Reinforce(steps=300, rate=0.02, baseline=True))
     assert (last.value.mean(dim=1) > first.value.mean(dim=1) + 0.5).all()
 
 
-def test_a_value_that_is_no_number_is_noted() -> None:
+def test_nan_is_reported() -> None:
     failures: dict[int, str] = {}
     model = FunctionModel(lambda z: slope(z) * torch.tensor([[1.0], [torch.nan]]))
     list(Reinforce(steps=2).run(make_start(), model, Streams(SEEDS, "method/propose"), failures))
     assert failures == {1: "reinforce: a gradient was not finite at iteration 0"}
 
 
-def test_settings_that_make_no_sense_are_refused() -> None:
+def test_invalid_settings_are_refused() -> None:
     with pytest.raises(UsageError, match=r"search\.rate must be positive"):
         Reinforce(rate=0.0)
     with pytest.raises(UsageError, match=r"search\.draws must be a whole number of at least 2"):

@@ -1,4 +1,4 @@
-"""Ridges on fixed features: what they can represent they learn, and they say how well."""
+"""Ridge regression on fixed features: accuracy and held-out error."""
 
 import pytest
 import torch
@@ -40,21 +40,21 @@ def test_a_quadratic_function_is_learned_by_products() -> None:
     data = make_data("products")
     method = fit(QuadraticRidge(ridges=[0.01, 1000.0]), data)
     torch.testing.assert_close(predict(method, data.x), data.y, rtol=0, atol=0.02)
-    assert [told["ridge"] for told in method.diagnostics()] == [0.01, 0.01]
+    assert [report["ridge"] for report in method.diagnostics()] == [0.01, 0.01]
 
 
 def test_a_sum_of_functions_of_one_variable_is_learned_by_bumps() -> None:
     data = make_data("sum")
-    told = fit(AdditiveRidge(), data).diagnostics()
-    assert all(one["held_out_r2"] > 0.9 for one in told)
+    report = fit(AdditiveRidge(), data).diagnostics()
+    assert all(one["held_out_r2"] > 0.9 for one in report)
 
 
 def test_what_is_said_of_held_out_rows_falls_with_what_cannot_be_said() -> None:
-    told = [
+    report = [
         fit(AdditiveRidge(rotations=1), make_data(of)).diagnostics()[0]
         for of in ("sum", "products")
     ]
-    assert told[0]["held_out_r2"] > told[1]["held_out_r2"]
+    assert report[0]["held_out_r2"] > report[1]["held_out_r2"]
 
 
 @BOTH

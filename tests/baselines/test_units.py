@@ -41,7 +41,7 @@ CLIQUES = [(0, 1, 2), (2, 3, 4)]
 
 
 def bumps(x: Tensor) -> Tensor:  # (..., 4) -> (...)
-    """Two bumps of two turned directions each."""
+    """Two bumps of two rotated directions each."""
     turn = torch.tensor([[0.6, 0.8, 0.0, 0.0], [-0.8, 0.6, 0.0, 0.0], [0.0, 0.0, 0.6, 0.8]])
     u = x @ turn.to(x.dtype).T
     one = torch.exp(-(u[..., 0] - 1).square() - (u[..., 1] - 1).square())
@@ -62,8 +62,8 @@ def fit(seeds: list[int] = SEEDS, **settings: Any) -> Pipeline:
 @pytest.mark.parametrize(("form", "rounds"), [("gaussian", 3), ("network", 1)])
 def test_a_sum_of_bumps_is_learned_and_climbed(form: str, rounds: int) -> None:
     method = fit(form=form, rounds=rounds, restarts=1)
-    told = method.diagnostics()
-    assert all(one["held_out_r2"] > 0.8 for one in told)
+    report = method.diagnostics()
+    assert all(one["held_out_r2"] > 0.8 for one in report)
     *_, last = method.propose(make_data().x[:, :64], Streams(SEEDS, "method/propose"))
     best = bumps(last.designs).mean(dim=1)  # (S,)
     assert (best > make_data().y.mean(dim=1) + make_data().y.std(dim=1)).all()
@@ -77,7 +77,7 @@ def test_the_restart_with_the_lowest_held_out_error_is_kept() -> None:
         assert one.error == min(errors)
 
 
-def test_more_restarts_leave_the_first_as_it_was() -> None:
+def test_more_restarts_do_not_change_the_first() -> None:
     one, more = fit(restarts=1)._model, fit(restarts=2)._model
     assert isinstance(one, UnitModel)
     assert isinstance(more, UnitModel)
@@ -85,7 +85,7 @@ def test_more_restarts_leave_the_first_as_it_was() -> None:
         assert alone[0] == pytest.approx(among[0], rel=0.2)
 
 
-def test_a_unit_without_use_on_held_out_rows_goes() -> None:
+def test_a_unit_that_does_not_reduce_the_held_out_error_is_removed() -> None:
     z = torch.cat([make_data().x.float(), torch.ones(2, 600, 1)], dim=2)
     useful = Units(torch.tensor([[[1.0, 0, 0, 0, 0]]]), (torch.ones(1),), torch.zeros(()))
     useless = Units(torch.tensor([[[0.0, 1, 0, 0, 0]]]), (torch.full((1,), 0.2),), torch.zeros(()))
@@ -137,7 +137,7 @@ def make_rotation() -> torch.Tensor:  # (e, e)
 
 
 def make_units(rotation: torch.Tensor) -> Units:
-    """Return units that look along the axes of two cliques, turned among themselves and all."""
+    """Return units with the directions of two cliques, rotated within cliques and as a whole."""
     inner = torch.linalg.qr(Streams([0], "test/inner").normal(2, 3, 3)[0]).Q  # (U, R, R)
     axes = torch.stack([torch.eye(E)[list(clique)] for clique in CLIQUES])  # (U, R, e)
     weight = torch.cat([inner @ axes @ rotation, torch.zeros(2, 3, 1)], dim=2)
@@ -166,17 +166,17 @@ def test_matrices_that_commute_become_diagonal() -> None:
     np.testing.assert_allclose(found @ found.T, np.eye(E), atol=1e-6)
 
 
-def test_no_unit_no_turn() -> None:
+def test_axes_without_units_are_a_rotation() -> None:
     none = make_units(make_rotation()).take(torch.tensor([False, False]))
     np.testing.assert_allclose(np.abs(align(none).numpy()), np.eye(E), atol=1e-12)
 
 
-def test_codes_that_a_unit_looks_along_are_joined() -> None:
+def test_codes_of_the_same_unit_are_joined() -> None:
     graph = UnitGraph(units=LowRankUnits(**QUICK))._read(make_units(torch.eye(E)), E).graph
     assert graph.cliques == tuple(CLIQUES)
 
 
-def test_both_are_learned_from_a_table() -> None:
+def test_axes_and_graph_of_units_are_learned_from_a_table() -> None:
     data = make_data()
     y = (data.y - data.y.mean(dim=1, keepdim=True)) / data.y.std(dim=1, keepdim=True)
     units = LowRankUnits(**QUICK)
@@ -211,25 +211,25 @@ def table() -> Dataset:
 
 @pytest.mark.parametrize("form", ["gaussian", "network"])
 @pytest.mark.parametrize("latent", [Identity(), Scores()])
-def test_directions_are_told_in_the_coordinates_of_the_codes(latent: Latent, form: str) -> None:
+def test_directions_are_in_the_coordinates_of_the_codes(latent: Latent, form: str) -> None:
     data, method = table(), small_units(latent, form)
     method.fit(data, Streams(SEEDS, "fit"))
     seen = method.insight(data.x[:, :50])
     assert len(seen) == len(SEEDS)
-    for one, told in zip(seen, method.diagnostics(), strict=True):
+    for one, report in zip(seen, method.diagnostics(), strict=True):
         assert one is not None
         assert one.directions is not None
-        assert len(one.directions) == told["units"] > 0
+        assert len(one.directions) == report["units"] > 0
         assert one.directions.shape[2] == one.codes.shape[1]
 
 
-def test_a_model_without_units_tells_of_no_directions() -> None:
+def test_a_model_without_units_has_no_directions() -> None:
     data, method = table(), ga()
     method.fit(data, Streams(SEEDS, "fit"))
     assert method.insight(data.x) == []
 
 
-def test_auto_tells_of_each_seed_what_its_own_choice_sees() -> None:
+def test_auto_has_the_insight_of_each_seeds_choice() -> None:
     data = table()
     candidates: dict[str, Method] = {"units": small_units(Scores())}
     auto = Auto(candidates=candidates)
@@ -247,7 +247,7 @@ def test_auto_tells_of_each_seed_what_its_own_choice_sees() -> None:
     assert torch.equal(first.codes, alone.codes)
 
 
-def test_directions_of_a_network_are_those_its_values_depend_on_however_it_is_written() -> None:
+def test_directions_of_a_network_do_not_depend_on_its_parametrisation() -> None:
     generator = torch.Generator().manual_seed(0)
     weight = torch.randn(4, 3, 6, generator=generator)  # (U, R, e + 1)
     inner, outer = (torch.randn(*size, generator=generator) for size in ((4, 2, 4), (4, 2)))

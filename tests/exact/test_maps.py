@@ -1,4 +1,4 @@
-"""The softplus map and its inverse: precise everywhere, honest about what has no pre-image."""
+"""The softplus map and its inverse: precise everywhere, NaN without a pre-image."""
 
 import math
 import sys
@@ -35,7 +35,7 @@ def draw(
 
 
 @given(st.floats(-30.0, 30.0))
-def test_softplus_is_what_its_name_says(x: float) -> None:
+def test_softplus_is_the_logarithm_of_one_plus_exp(x: float) -> None:
     assert float(softplus(scalar(x))) == pytest.approx(math.log1p(math.exp(x)), rel=1e-14)
 
 
@@ -100,7 +100,7 @@ def test_a_step_off_the_surface_is_measured_and_does_not_move_the_pre_image() ->
     assert float(residual) == pytest.approx(0.7, rel=1e-9)
 
 
-def test_one_bad_coordinate_leaves_no_pre_image_and_spares_its_neighbours() -> None:
+def test_one_bad_coordinate_leaves_no_pre_image_and_does_not_affect_others() -> None:
     observation = draw()
     x = torch.ones(3, 6, dtype=torch.float64)
     x[1, 4] = -1e-9

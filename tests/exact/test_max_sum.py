@@ -66,7 +66,7 @@ def test_max_marginals_are_those_of_enumeration(model: Model) -> None:
 
 @given(models())
 @settings(max_examples=30)
-def test_the_tables_are_left_as_they_were(model: Model) -> None:
+def test_the_tables_are_not_changed(model: Model) -> None:
     tables, sizes = model
     before = [table.values.copy() for table in tables]
     maximise(tables, sizes)

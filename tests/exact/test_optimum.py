@@ -37,7 +37,7 @@ def draw(name: str, d: int, seed: int, size: int | None = None, over: int | None
 
 
 def plain_value(f: RBFSum, x: Values) -> float:
-    """Return f(x), written once more from the formula."""
+    """Return f(x) directly from the formula."""
     return sum(
         float(w) * float(np.exp(-np.sum((x[list(c)] - m.numpy()) ** 2)))
         for c, m, w in zip(f.cliques, f.centres, f.weights, strict=True)
@@ -53,7 +53,7 @@ def plain_slope(f: RBFSum, x: Values) -> Values:
 
 
 def climbs(f: RBFSum, starts: int, seed: int) -> list[float]:
-    """Return the heights reached from points whose variables sit at one of their centres each."""
+    """Return the heights reached from points whose variables are each at one of their centres."""
     choices: list[list[float]] = [[] for _ in range(f.d)]
     for clique, centre in zip(f.cliques, f.centres, strict=True):
         for variable, middle in zip(clique, centre.tolist(), strict=True):
@@ -177,7 +177,7 @@ def test_two_equal_bumps_far_apart_are_resolved() -> None:
 
 
 def test_a_bump_between_the_middles_of_the_first_cells_is_not_missed() -> None:
-    """The hub's lower bump sits on a middle and looks higher there than the others do."""
+    """The lower bump of the hub is at the middle of a cell and looks higher there than others."""
     hub = (-3.0, 0.5 * Ridge.coarsest, 3.0)
     f = RBFSum(
         d=4,

@@ -23,7 +23,7 @@ def draw(seed: int) -> TableSum:
     return TableSum([*tables, Table((), np.array([0.5]))], SIZES)
 
 
-def test_a_design_is_worth_the_sum_of_its_entries() -> None:
+def test_the_value_of_a_design_is_the_sum_of_its_entries() -> None:
     model = draw(0)
     x = np.array([[2.0, 1.0, 3.0, 0.0]])
     expected = sum(float(t.values[(0, *(int(x[0, v]) for v in t.scope))]) for t in model.tables)
@@ -79,7 +79,7 @@ def test_they_are_the_best_of_all_designs_each_once_also_among_equals(
 
 @given(models())
 @settings(max_examples=60, deadline=None)
-def test_the_largest_table_is_known_before_it_is_made(model: Model) -> None:
+def test_the_size_of_the_largest_table_is_computed_without_making_it(model: Model) -> None:
     tables, sizes = model
     made: list[int] = []
 
@@ -101,7 +101,7 @@ def test_a_chain_needs_small_tables_and_a_complete_graph_one_of_all() -> None:
     assert largest_table([(i, j) for i in range(5) for j in range(i)], [2] * 5) == 32
 
 
-def test_a_long_chain_has_its_hundred_best_in_a_moment() -> None:
+def test_the_hundred_best_designs_of_a_long_chain_are_found() -> None:
     rng = np.random.default_rng(0)
     tables = [Table((i, i + 1), rng.normal(size=(1, 3, 3))) for i in range(29)]
     values, designs = find_best(tables, [3] * 30, 100)
@@ -110,7 +110,7 @@ def test_a_long_chain_has_its_hundred_best_in_a_moment() -> None:
     assert values[0] == pytest.approx(maximise(tables, [3] * 30)[0][0])
 
 
-def test_equal_values_everywhere_end_after_as_many_as_asked_for() -> None:
+def test_constant_tables_give_the_requested_number_of_designs() -> None:
     tables = [Table((i, i + 1), np.zeros((1, 2, 2))) for i in range(19)]
     values, designs = find_best(tables, [2] * 20, 32)
     assert values.tolist() == [0.0] * 32

@@ -1,4 +1,4 @@
-"""The optimum of every form: its bounds hold, its places are right, no ascent passes it."""
+"""The optimum of every form: valid bounds, and no ascent is higher."""
 
 from collections.abc import Callable
 from itertools import product
@@ -53,7 +53,7 @@ def draw(
 
 
 def plain_terms(bump: str, f: CliqueSum, x: Tensor) -> Tensor:  # (K, d) -> (K, C)
-    """Return the terms of f, written once more from the formula."""
+    """Return the terms of f directly from the formula."""
     terms = []
     for c, clique in enumerate(f.cliques):
         own = x[:, list(clique)]  # (K, size)
@@ -119,7 +119,7 @@ def test_a_value_is_zero_infinitely_far_away_and_nan_for_nan(bump: str) -> None:
 
 @pytest.mark.bits
 @pytest.mark.parametrize("bump", TERMS)
-def test_a_value_does_not_depend_on_how_many_are_asked_for(bump: str) -> None:
+def test_a_value_does_not_depend_on_the_number_of_designs(bump: str) -> None:
     f = draw(bump, "chain", 9, 0)
     x = starts(f, 50, 0)
     assert torch.equal(f(x)[:7], f(x[:7]))
@@ -216,7 +216,7 @@ def test_a_bound_on_a_cell_holds_wherever_the_maximiser_is_in_it(
         assert (least <= bound + 1e-14).all()
 
 
-def test_a_variable_outside_of_its_box_is_better_off_at_zero() -> None:
+def test_a_variable_outside_its_box_is_better_at_zero() -> None:
     f = draw("network", "chain", 9, 0)
     assert isinstance(f, NetworkSum)
     far = np.array([high for _, high in Box(f).intervals])

@@ -35,7 +35,7 @@ def test_the_chain_of_a_graph_has_its_shape() -> None:
 
 
 @pytest.mark.parametrize("d", [1, 2, 4, 5, 11, 41])
-def test_a_chain_that_is_not_told_covers_every_variable_and_hardly_more(d: int) -> None:
+def test_a_default_chain_covers_every_variable_and_few_more(d: int) -> None:
     chain = CliqueChain.cover(d, 4, 1)
     assert d <= chain.latent < d + 3
 
@@ -78,7 +78,7 @@ def test_encoder_and_decoder_return_normals_of_the_right_shape() -> None:
     assert (spread > 0).all()
 
 
-def test_a_block_looks_at_other_tokens_but_at_no_other_row() -> None:
+def test_a_block_mixes_tokens_but_not_rows() -> None:
     block = Block(8, 2, 16, RNG.child("block"))
     x = RNG.child("tokens").normal(2, 4, 8)
     other = x.clone()

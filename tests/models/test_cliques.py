@@ -1,4 +1,4 @@
-"""Clique networks: what they compute, what never meets, and that seeds stay apart."""
+"""Clique networks: values, zero mixed derivatives, independence of seeds."""
 
 from itertools import combinations
 from typing import Any
@@ -58,7 +58,7 @@ def slow_value(network: CliqueMLP, x: Tensor) -> Tensor:  # (S, B, d) -> (S, B)
 
 @pytest.mark.parametrize("hidden", [(16,), (16, 8), (8, 16, 4)])
 @pytest.mark.parametrize("cached", [1, 250, 10_000])
-def test_all_ways_to_the_value_agree_with_a_slow_one(
+def test_all_passes_agree_with_the_definition(
     hidden: tuple[int, ...], cached: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cliques, "CACHED", cached)
@@ -125,7 +125,7 @@ def test_a_complete_graph_is_an_ordinary_network() -> None:
 
 @pytest.mark.bits
 @pytest.mark.parametrize("rows", [5, 13])
-def test_neither_value_nor_gradient_depend_on_the_cliques_of_companions(rows: int) -> None:
+def test_neither_value_nor_gradient_depend_on_the_cliques_of_other_seeds(rows: int) -> None:
     y = Streams(SEEDS, "test/y").normal(rows)
 
     def compute(chosen: list[int]) -> list[Tensor]:
@@ -156,7 +156,7 @@ def test_new_graphs_are_taken_up_by_passes_that_exist_already() -> None:
 
 
 class Largest(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Watches how large the tensors get that operations return."""
+    """Records the largest tensor that operations return."""
 
     numel = 0
 
@@ -167,7 +167,7 @@ class Largest(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return found
 
 
-def test_an_ascent_never_holds_the_hidden_units_of_all_cliques_and_designs() -> None:
+def test_an_ascent_does_not_store_the_hidden_units_of_all_cliques_and_designs() -> None:
     d, width, designs = 30, 64, 1000
     graph = Graph.from_edges(d, [(i, i + 1) for i in range(d - 1)])
     network = CliqueMLP((d, width, width, 1), [graph], Streams([0], "test"), CPU)
@@ -183,7 +183,7 @@ def test_an_ascent_never_holds_the_hidden_units_of_all_cliques_and_designs() -> 
     )
 
 
-def test_a_design_that_is_no_number_harms_no_clique_without_it() -> None:
+def test_nan_in_a_variable_affects_only_its_cliques() -> None:
     network, x = make_network(), draw_rows(3)
     clean = network.passes().value_and_gradient(x)[1]
     x[0, 1, 0] = torch.nan

@@ -1,4 +1,4 @@
-"""The mode of MKL's products: set in time, left to the user, and told in every record."""
+"""The mode of MKL's products: set in time, left to the user, and contained in every record."""
 
 import os
 import subprocess
@@ -34,21 +34,21 @@ def test_importing_the_package_sets_the_mode_even_after_torch() -> None:
 @pytest.mark.slow
 @needs_mkl
 def test_a_mode_that_the_user_chose_is_left_alone() -> None:
-    told = python("import ddobench; " + MULTIPLY + TELL, MKL_CBWR="COMPATIBLE")
-    assert (told.stdout, told.stderr) == ("COMPATIBLE\n", "")
+    ended = python("import ddobench; " + MULTIPLY + TELL, MKL_CBWR="COMPATIBLE")
+    assert (ended.stdout, ended.stderr) == ("COMPATIBLE\n", "")
 
 
 @pytest.mark.slow
 @needs_mkl
-def test_a_product_before_the_import_is_said_to_be_too_late_once() -> None:
-    told = python(MULTIPLY + "import ddobench; import ddobench.rng; " + TELL)
-    assert told.stdout == "too late\n"
-    assert told.stderr.count("PyTorch multiplied matrices before ddobench was imported") == 1
-    assert "import ddobench first, or set MKL_CBWR=AUTO before Python starts" in told.stderr
+def test_a_product_before_the_import_gives_one_warning() -> None:
+    ended = python(MULTIPLY + "import ddobench; import ddobench.rng; " + TELL)
+    assert ended.stdout == "too late\n"
+    assert ended.stderr.count("PyTorch multiplied matrices before ddobench was imported") == 1
+    assert "import ddobench first, or set MKL_CBWR=AUTO before Python starts" in ended.stderr
 
 
 @pytest.mark.slow
-def test_a_notebook_that_imports_ddobench_first_hears_nothing() -> None:
+def test_importing_ddobench_first_gives_no_warning() -> None:
     assert python("import ddobench; " + MULTIPLY + "import ddobench.models.networks").stderr == ""
 
 
@@ -63,7 +63,7 @@ def test_a_worker_process_of_a_launcher_is_in_the_mode() -> None:
 
 
 @needs_mkl
-def test_the_tests_themselves_run_in_the_mode_and_records_tell_it() -> None:
+def test_the_tests_run_in_the_mode_and_records_contain_it() -> None:
     assert determinism.products_mode() not in ("", determinism.TOO_LATE)
     assert describe_machine()["mkl_mode"] == os.environ["MKL_CBWR"]
 
@@ -73,7 +73,7 @@ def test_a_build_without_mkl_says_that_there_is_no_mode() -> None:
     assert determinism.products_mode() == ""
 
 
-def test_an_mkl_that_does_not_answer_is_taken_at_its_word(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreadable_mkl_mode_is_assumed_to_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(determinism, "_mode_code", lambda: None)
     monkeypatch.setattr("torch.backends.mkl.is_available", lambda: True)
     monkeypatch.setenv("MKL_CBWR", "AVX2")

@@ -57,7 +57,7 @@ def test_passes_by_hand_equal_autograd(sizes: tuple[int, ...]) -> None:
     torch.testing.assert_close(stack.flat.grad, expected)
 
 
-def test_passes_serve_another_number_of_rows() -> None:
+def test_passes_accept_another_number_of_rows() -> None:
     stack = make_stack((5, 8, 1), [1, 2])
     passes = Passes(stack)
     for rows in (16, 3, 40):
@@ -65,7 +65,7 @@ def test_passes_serve_another_number_of_rows() -> None:
         torch.testing.assert_close(passes.forward(x), stack(x).detach())
 
 
-def test_passes_leave_their_input_as_it_was() -> None:
+def test_passes_do_not_change_their_input() -> None:
     stack, x = make_stack((5, 8, 8, 1), [1, 2]), make_rows(5, [1, 2])
     before = x.clone()
     passes = Passes(stack)
@@ -101,7 +101,7 @@ def test_gradients_do_not_leak_between_seeds() -> None:
 
 @pytest.mark.bits
 @pytest.mark.parametrize("width", [8, 64, 256])
-def test_a_seed_computes_the_same_bits_beside_any_companions(width: int) -> None:
+def test_a_seed_computes_the_same_bits_beside_other_seeds(width: int) -> None:
     def compute(seeds: list[int]) -> list[Tensor]:
         stack, x = make_stack((41, width, width, 1), seeds), make_rows(41, seeds, 128)
         passes = Passes(stack)
@@ -136,7 +136,7 @@ def test_a_gradient_without_its_value_is_the_same_gradient(sizes: tuple[int, ...
     assert torch.equal(gradient, Passes(stack).value_and_gradient(x)[1])
 
 
-def test_a_seed_that_is_not_finite_harms_no_other() -> None:
+def test_a_seed_that_is_not_finite_affects_no_other() -> None:
     stack, x = make_stack((5, 8, 8, 1), [1, 2, 3]), make_rows(5, [1, 2, 3])
     healthy = Passes(stack).forward(x).clone()
     with torch.no_grad():

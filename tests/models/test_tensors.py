@@ -21,17 +21,17 @@ FORMS: dict[str, Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]] = {
 }
 
 
-def test_the_cpu_is_always_there() -> None:
+def test_the_cpu_is_always_available() -> None:
     assert pick_device("cpu").type == "cpu"
 
 
-def test_auto_takes_the_gpu_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_auto_is_the_gpu_if_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     for there, kind in ((True, "cuda"), (False, "cpu")):
         monkeypatch.setattr(torch.cuda, "is_available", lambda there=there: there)
         assert pick_device("auto").type == kind
 
 
-def test_a_gpu_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_gpu_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(UsageError, match="device=cuda needs a GPU"):
         pick_device("cuda")
@@ -41,7 +41,7 @@ def test_a_gpu_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture(params=[1, 2])
 def threads(request: pytest.FixtureRequest) -> Iterator[int]:
-    """Give PyTorch so many threads."""
+    """Set the number of threads of PyTorch."""
     before = torch.get_num_threads()
     torch.set_num_threads(request.param)
     yield request.param
@@ -55,7 +55,7 @@ def operands(form: str, rows: int, fan_in: int, fan_out: int, dtype: torch.dtype
 
 
 def depend_on_the_stack(left: Tensor, right: Tensor) -> bool:
-    """Tell whether a seed gets other bits in a smaller stack, at whatever place in it."""
+    """Return whether a seed gets other bits in a smaller stack, at any place in it."""
     full = multiply(left, right)
     stacks = [slice(0, 1), slice(7, 8), slice(3, 5), slice(4, 9)]
     return not all(torch.equal(multiply(left[s], right[s]), full[s]) for s in stacks)
@@ -77,7 +77,7 @@ def test_a_seed_gets_the_same_bits_in_a_stack_of_any_size(form: str, dtype: torc
 
 @pytest.mark.bits
 @pytest.mark.usefixtures("threads")
-def test_a_lone_matrix_is_multiplied_as_in_a_stack_whatever_the_library_does_with_it(
+def test_a_single_matrix_is_multiplied_as_in_a_stack(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(torch, "bmm", lone_column)
@@ -96,9 +96,7 @@ def test_a_product_that_looks_at_addresses_is_noticed(monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("seeds", [1, 2])
 @pytest.mark.parametrize("columns", [1, 5])
-def test_products_are_those_of_every_pair_and_go_where_they_are_told(
-    seeds: int, columns: int
-) -> None:
+def test_products_are_those_of_every_pair_and_are_written_to_out(seeds: int, columns: int) -> None:
     left, right = (one[:seeds] for one in operands("forward", 4, 3, columns, torch.float64))
     expected = torch.stack([a @ b for a, b in zip(left, right, strict=True)])
     torch.testing.assert_close(multiply(left, right), expected)
@@ -107,7 +105,7 @@ def test_products_are_those_of_every_pair_and_go_where_they_are_told(
     torch.testing.assert_close(out, expected)
 
 
-def test_a_lone_product_leaves_the_number_of_threads_as_it_was(threads: int) -> None:
+def test_a_single_product_restores_the_number_of_threads(threads: int) -> None:
     multiply(*[one[:1] for one in operands("forward", 16, 41, 8, torch.float32)])
     assert torch.get_num_threads() == threads
 
@@ -123,7 +121,7 @@ def test_every_seed_and_column_has_mean_0_and_deviation_1() -> None:
 
 
 @pytest.mark.bits
-def test_a_seed_is_standardised_the_same_beside_any_companions() -> None:
+def test_a_seed_is_standardised_the_same_beside_other_seeds() -> None:
     generator = torch.Generator().manual_seed(0)
     tables = torch.randn(9, 2000, 41, generator=generator, dtype=torch.float64)
     few, many = Standardiser.of(tables[2:4]), Standardiser.of(tables)

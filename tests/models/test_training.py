@@ -1,4 +1,4 @@
-"""The training loop: every seed as if alone."""
+"""The training loop: independence of seeds, early stopping, failures."""
 
 from dataclasses import replace
 
@@ -57,7 +57,7 @@ def same(first: list[Tensor], second: list[Tensor]) -> bool:
 
 @pytest.mark.bits
 @pytest.mark.parametrize("patience", [None, 2])
-def test_a_seed_does_not_depend_on_its_companions(patience: int | None) -> None:
+def test_a_seed_does_not_depend_on_other_seeds(patience: int | None) -> None:
     training = replace(QUICK, patience=patience)
     few, few_history = train([3, 5], training)
     many, many_history = train([1, 3, 5, 7, 8], training)
@@ -72,9 +72,9 @@ def test_a_seed_does_not_depend_on_its_companions(patience: int | None) -> None:
 def test_a_seed_does_not_depend_on_how_the_stack_fills_the_registers() -> None:
     training = replace(QUICK, steps=200)
     few, _ = train([3, 5], training)
-    for companions in (7, 9, 18):
-        many, _ = train([*range(10, 10 + companions), 3], training)
-        assert same(row_of(few, 0), row_of(many, companions))
+    for others in (7, 9, 18):
+        many, _ = train([*range(10, 10 + others), 3], training)
+        assert same(row_of(few, 0), row_of(many, others))
 
 
 def test_training_equals_a_plain_loop_over_one_network() -> None:
@@ -108,7 +108,7 @@ def test_training_learns() -> None:
     assert not history.failures
 
 
-def test_a_pass_shows_each_training_row_once_and_no_held_out_row() -> None:
+def test_a_pass_contains_each_training_row_once_and_no_held_out_row() -> None:
     seeds = [1, 2]
     x = torch.arange(2 * 40).view(2, 40)  # every row is its own number
     split = replace(QUICK, holdout=0.2).split(40, Streams(seeds, "test/split"))
@@ -165,7 +165,7 @@ def test_training_ends_when_every_seed_has_waited_long_enough() -> None:
 
 
 @pytest.mark.parametrize("poison", [torch.nan, 1e30])
-def test_a_seed_that_diverges_is_named_and_harms_no_other(poison: float) -> None:
+def test_a_seed_that_diverges_is_reported_and_affects_no_other(poison: float) -> None:
     seeds = [1, 2, 3]
     tables = make_tables(seeds)
     healthy, _ = train(seeds, QUICK, tables)
@@ -195,8 +195,6 @@ def test_a_split_holds_out_a_tenth_of_each_seed() -> None:
         ({"patience": 3, "holdout": 0.0}, "training.patience needs held-out rows"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(
-    settings: dict[str, float], complaint: str
-) -> None:
+def test_invalid_settings_are_refused(settings: dict[str, float], complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint):
         Training(**settings)  # type: ignore[arg-type]

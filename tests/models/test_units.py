@@ -1,4 +1,4 @@
-"""Low-rank units: passes by hand against autograd, padding, and what a stack promises."""
+"""Low-rank units: passes by hand against autograd, padding, independence in a stack."""
 
 import pytest
 import torch
@@ -79,7 +79,7 @@ def test_designs_climb_along_the_gradient_of_autograd(form: Form) -> None:
 
 
 @each_form
-def test_padding_is_nothing_and_stays_nothing(form: Form) -> None:
+def test_padding_units_are_and_stay_zero(form: Form) -> None:
     units = make_units(2, form)
     z, y = make_rows(1)
     narrow, wide = UnitStack([units], form), UnitStack([units], form, width=8)
@@ -119,7 +119,7 @@ def test_models_add_up_when_they_join(form: Form) -> None:
 
 
 @each_form
-def test_a_factor_raises_what_units_add(form: Form) -> None:
+def test_a_factor_scales_the_outputs_of_units(form: Form) -> None:
     units = make_units(2, form)
     z, _ = make_rows(1)
     higher = Units(units.weight, form.scale(units.shape, torch.tensor(3.0)), units.base)

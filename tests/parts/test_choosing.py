@@ -1,4 +1,4 @@
-"""Settings chosen on visible rows: by which rows, by which rule, and what is told of it."""
+"""Settings chosen on visible rows: the rows, the rules, and the record."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ SEEDS = [3, 4]
 
 @dataclass(kw_only=True)
 class Bent(Method):
-    """Believes a power of the first coordinate, and moves by a step along it."""
+    """Predicts a power of the first coordinate, and moves by a step along it."""
 
     name: ClassVar[str] = "bent"
 
@@ -62,7 +62,7 @@ def select(rule: str, data: Dataset, **candidates: Method) -> Selected:
 
 
 def chosen(method: Selected) -> list[str]:
-    return [told["chosen"] for told in method.diagnostics()]
+    return [report["chosen"] for report in method.diagnostics()]
 
 
 def test_the_error_rule_takes_the_smallest_error_and_the_rank_rule_the_best_order() -> None:
@@ -74,8 +74,8 @@ def test_the_error_rule_takes_the_smallest_error_and_the_rank_rule_the_best_orde
 def test_the_referee_rule_takes_the_search_that_ends_highest() -> None:
     method = select("referee", make_data(), still=Bent(), far=Bent(step=2.0), back=Bent(step=-1.0))
     assert chosen(method) == ["far"] * 2
-    told = method.diagnostics()[0]["candidates"]
-    values = {one["candidate"]: one["referee_value"] for one in told}
+    report = method.diagnostics()[0]["candidates"]
+    values = {one["candidate"]: one["referee_value"] for one in report}
     assert values["far"] == pytest.approx(values["still"] + 2.0)
     assert values["back"] == pytest.approx(values["still"] - 1.0)
 
@@ -99,26 +99,26 @@ def test_the_rank_rule_hides_the_best_rows_and_the_error_rule_any() -> None:
     assert torch.equal(both.sort(dim=1).values, data.y.sort(dim=1).values)
 
 
-def test_a_record_says_by_which_rule_and_from_which_candidates() -> None:
-    for told in select("error", make_data(), one=Bent(), other=Bent(scale=2.0)).diagnostics():
-        assert told["chosen_by"] == "error"
-        assert [one["candidate"] for one in told["candidates"]] == ["one", "other"]
-        assert [one["chosen"] for one in told["candidates"]] == [True, False]
+def test_a_record_has_the_rule_and_all_candidates() -> None:
+    for report in select("error", make_data(), one=Bent(), other=Bent(scale=2.0)).diagnostics():
+        assert report["chosen_by"] == "error"
+        assert [one["candidate"] for one in report["candidates"]] == ["one", "other"]
+        assert [one["chosen"] for one in report["candidates"]] == [True, False]
 
 
 @pytest.mark.parametrize("rule", ["error", "rank", "referee"])
-def test_few_rows_decide_nothing_and_the_first_candidate_is_taken(rule: str) -> None:
+def test_with_too_few_rows_the_first_candidate_is_taken(rule: str) -> None:
     method = select(rule, make_data(n=50), first=Bent(scale=-1.0), second=Bent())
     assert chosen(method) == ["first"] * 2
     assert "fewer than 20 rows" in method.diagnostics()[0]["candidates"][0]["reason"]
 
 
-def test_candidates_are_told_the_graphs_that_they_ask_for() -> None:
+def test_candidates_get_the_graphs_that_they_ask_for() -> None:
     graphs = (Graph.from_edges(2, []), Graph.from_edges(2, [(0, 1)]))
     data = make_data()
-    told = Dataset(x=data.x, y=data.y, space=data.space, privileged=Privileged(graphs=graphs))
+    known_data = Dataset(x=data.x, y=data.y, space=data.space, privileged=Privileged(graphs=graphs))
     one = Bent(asked=frozenset({"graph"}))
-    method = select("rank", told, one=one)
+    method = select("rank", known_data, one=one)
     assert method.privileges(data.space) == {"graph"}
     assert one.graphs == graphs
 
@@ -126,17 +126,17 @@ def test_candidates_are_told_the_graphs_that_they_ask_for() -> None:
 @pytest.mark.slow
 @pytest.mark.bits
 @pytest.mark.parametrize("rule", ["heldout_top", "referee"])
-def test_a_seed_chooses_and_records_the_same_beside_any_companions(rule: str) -> None:
+def test_a_seed_chooses_and_records_the_same_beside_other_seeds(rule: str) -> None:
     subject = Subject(specification("chain", "ga", f"select={rule}"))
     assert companions(subject, (7, 3), [(3,)]) is None
 
 
-def test_hidden_coordinates_cannot_be_cut() -> None:
+def test_hidden_coordinates_are_declined() -> None:
     method = Selected(rule="rank", candidates={"one": Bent(asked=frozenset({"hidden"}))})
     data = make_data()
     known = Privileged(hidden=Hidden(data.x, lambda z: z, lambda x: x))
-    told = Dataset(x=data.x, y=data.y, space=data.space, privileged=known)
-    assert "hidden coordinates are of all" in str(method.declines(told))
+    known_data = Dataset(x=data.x, y=data.y, space=data.space, privileged=known)
+    assert "hidden coordinates are of all" in str(method.declines(known_data))
 
 
 @pytest.mark.parametrize(
@@ -148,6 +148,6 @@ def test_hidden_coordinates_cannot_be_cut() -> None:
         ({"candidates": {}}, r"method\.candidates must name at least one method"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(settings: dict[str, Any], complaint: str) -> None:
+def test_invalid_settings_are_refused(settings: dict[str, Any], complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint):
         Selected(**{"rule": "rank", "candidates": {"one": Bent()}, **settings})

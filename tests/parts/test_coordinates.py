@@ -68,7 +68,7 @@ def test_uncertain_codes_are_drawn_then_standardised() -> None:
     assert abs(float(away.std()) - 1) < 0.05
 
 
-def test_identity_axes_turn_nothing() -> None:
+def test_own_axes_are_not_rotated() -> None:
     axes = OwnAxes()
     assert axes.find(Z, Y, Streams([0, 1], "test")) is None  # type: ignore[func-returns-value]
 

@@ -92,7 +92,7 @@ def test_power_grows_with_the_rows_as_the_prototype_found() -> None:
     assert rates == pytest.approx([0.17, 0.42, 0.73], abs=0.1)
 
 
-def test_an_edge_needs_what_the_paper_asks_for() -> None:
+def test_an_edge_needs_the_threshold_of_the_paper() -> None:
     hessian = np.array([[0.0, 0.0195, 0.0197], [0.0195, 0.0, -0.03], [0.0197, -0.03, 0.0]])
     found = Stein(alpha=0.05).decide(hessian, 10_000)  # the quantile over 100 is 0.01960
     assert found.graph.edges == ((0, 2), (1, 2))
@@ -112,7 +112,7 @@ def test_interactions_are_found() -> None:
             assert {(0, 1), (2, 3)} <= set(one.graph.edges)
 
 
-def test_bonferroni_bounds_the_chance_of_any_false_edge() -> None:
+def test_bonferroni_bounds_the_probability_of_any_false_edge() -> None:
     found = Stein(alpha=0.05, correction="bonferroni").discover(additive_clues(100))
     assert np.mean([len(one.graph.edges) > 0 for one in found]) < 0.13
 
@@ -145,13 +145,13 @@ def test_a_permuted_graph_has_the_same_shape_on_other_variables() -> None:
     assert [one.graph for one in again] == [one.graph for one in shuffled[:2]]
 
 
-def test_decreed_graphs_are_what_they_say() -> None:
+def test_empty_and_complete_graphs() -> None:
     inputs = interacting_clues()
     assert [one.graph.edges for one in Empty().discover(inputs)] == [(), ()]
     assert [one.graph.cliques for one in Complete().discover(inputs)] == [((0, 1, 2, 3, 4, 5),)] * 2
 
 
-def test_the_true_graph_is_what_the_harness_knows() -> None:
+def test_the_true_graph_is_that_of_the_harness() -> None:
     inputs = interacting_clues()
     truth = (Graph.from_edges(6, [(0, 1)]), Graph.from_edges(6, [(4, 5)]))
     found = Known().discover(clues_of(inputs.z, inputs.y, truth))
@@ -179,7 +179,7 @@ def test_the_weakest_edges_go_until_the_cliques_are_few_enough() -> None:
     assert max(abs(hessian[edge]) for edge in lost) < weakest_kept
 
 
-def test_no_more_edges_go_than_must() -> None:
+def test_only_as_many_edges_are_removed_as_needed() -> None:
     edges = [(0, 1), (1, 2), (2, 3), (3, 4)]  # a path: one clique per edge
     assert limit_cliques(5, edges, 4) == edges
     assert limit_cliques(5, [(0, 1), (0, 2), (1, 2), (3, 4)], 2) == [(0, 1), (0, 2), (1, 2), (3, 4)]
@@ -213,7 +213,7 @@ def test_only_the_online_graph_follows_the_training() -> None:
     assert all(discovery.watcher() is None for discovery in others)
 
 
-def test_a_record_holds_all_there_is_to_know_of_a_graph() -> None:
+def test_a_record_describes_the_graph() -> None:
     (one, _) = Stein(alpha=1e-6).discover(interacting_clues())
     described = one.describe()
     assert described["edges"] == [[0, 1], [2, 3]]
@@ -238,7 +238,7 @@ def test_a_record_holds_all_there_is_to_know_of_a_graph() -> None:
         (lambda: Online(every=0.0), r"^graph.every must be a share of the steps, got 0.0$"),
     ],
 )
-def test_impossible_knobs_are_refused(make: type[Discovery], sentence: str) -> None:
+def test_invalid_settings_are_refused(make: type[Discovery], sentence: str) -> None:
     with pytest.raises(UsageError, match=sentence):
         make()
 
@@ -349,6 +349,6 @@ def test_codes_are_declined() -> None:
         ({"rounds": 0}, r"^graph.rounds must be "),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(settings: dict[str, object], message: str) -> None:
+def test_invalid_settings_of_pairs_are_refused(settings: dict[str, object], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         Pairs(**settings)  # type: ignore[arg-type]

@@ -53,7 +53,7 @@ def test_visible_designs_come_back(latent: Latent) -> None:
 
 @pytest.mark.bits
 @pytest.mark.parametrize("latent", [Identity(), PCA(), Scores(), Oracle()], ids=repr)
-def test_a_seeds_codes_do_not_depend_on_its_companions(latent: Latent) -> None:
+def test_a_seeds_codes_do_not_depend_on_other_seeds(latent: Latent) -> None:
     data = chain_data()
     together = fitted(latent, data).encode(data.x).mean
     two = CHAIN.problem(SEEDS[1:]).visible_to(frozenset({"hidden"}))
@@ -101,7 +101,7 @@ def test_scores_never_leave_the_range_of_the_data() -> None:
     assert torch.isfinite(latent.encode(data.x * 9 - 5).mean).all()
 
 
-def test_scores_bear_ties() -> None:
+def test_scores_of_ties_are_equal() -> None:
     x = torch.tensor([0.0, 0.0, 1.0, 1.0, 1.0, 2.0], dtype=torch.float64)[None, :, None]
     data = Dataset(torch.cat([x, x, x]), torch.zeros(3, 6), Space(1))
     latent = fitted(Scores(), data)
@@ -174,14 +174,14 @@ def fit(latent: Latent, hidden: Tensor) -> tuple[Dataset, Latent]:
 
 
 def bend(latent: Latent, data: Dataset, hidden: Tensor) -> float:
-    """Return how much of the codes is no linear function of the hidden coordinates."""
+    """Return the share of the codes that is not linear in the hidden coordinates."""
     codes = latent.encode(data.x).mean[0]
     known = torch.cat([hidden[0], torch.ones(ROWS, 1, dtype=torch.float64)], dim=1)
     left = codes - known @ torch.linalg.lstsq(known, codes).solution
     return float(left.var() / codes.var())
 
 
-def test_codes_of_two_clusters_are_linear_in_what_lies_behind() -> None:
+def test_codes_of_two_clusters_are_linear_in_the_hidden_coordinates() -> None:
     hidden = make_hidden(3.0)
     stitched, plain = (bend(fit(kind, hidden)[1], fit(kind, hidden)[0], hidden)
                        for kind in (Stitched(), Scores()))  # fmt: skip
@@ -196,7 +196,7 @@ def test_one_cluster_gets_plain_scores() -> None:
     assert [one["clusters"] for one in stitched.health()] == [1] * len(SEEDS)
 
 
-def test_two_clusters_are_told_apart() -> None:
+def test_two_clusters_are_found() -> None:
     _, latent = fit(Stitched(), make_hidden(5.0))
     for one in latent.health():
         assert one["clusters"] == 2
@@ -204,7 +204,7 @@ def test_two_clusters_are_told_apart() -> None:
 
 
 @pytest.mark.parametrize("distance", [0.0, 3.0, 20.0])
-def test_designs_come_back(distance: float) -> None:
+def test_decoding_inverts_encoding_of_two_clusters(distance: float) -> None:
     data, latent = fit(Stitched(), make_hidden(distance))
     back = latent.decode(latent.encode(data.x).mean)
     torch.testing.assert_close(back, data.x, rtol=1e-6, atol=1e-6)
@@ -217,7 +217,7 @@ def test_no_variable_leaves_the_range_of_the_data() -> None:
     assert ((far >= low) & (far <= high)).all()
 
 
-def test_rows_that_are_all_the_same_are_no_two_clusters() -> None:
+def test_equal_rows_are_one_cluster() -> None:
     assert cut_in_two(np.zeros((30, 3)))[1] == 0.0
 
 

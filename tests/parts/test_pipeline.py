@@ -1,6 +1,5 @@
-"""The pipeline of FGM and VAE-GA: its parts, any combination of them, and what it reports."""
+"""The pipeline: its parts, combinations of them, and its diagnostics."""
 
-import itertools
 from functools import cache
 from pathlib import Path
 
@@ -26,11 +25,11 @@ NARROW = "surrogate.width=16"
 OPTIONS = {
     group: [entry.name for entry in registry.entries(group) if entry.name != "pairs"]
     for group in ("latent", "axes", "graph")
-}  # the test for pairs is of categories, and declines codes
-COMBINATIONS = [  # every two options meet, as the axes take turns
-    (latent, OPTIONS["axes"][(i + j) % len(OPTIONS["axes"])], graph)
+}  # graph=pairs tests categories, and declines codes
+COMBINATIONS = [  # every latent with all axes, and with as many graphs in turn
+    (latent, axes, OPTIONS["graph"][(len(OPTIONS["axes"]) * i + j) % len(OPTIONS["graph"])])
     for i, latent in enumerate(OPTIONS["latent"])
-    for j, graph in enumerate(OPTIONS["graph"])
+    for j, axes in enumerate(OPTIONS["axes"])
 ]
 
 
@@ -63,18 +62,14 @@ def test_every_stage_of_the_paper_and_every_control_is_there() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("two", [(0, 1), (0, 2), (1, 2)])
-def test_every_two_options_meet(two: tuple[int, int]) -> None:
-    options = [*OPTIONS.values()]
-    met = {tuple(chosen[i] for i in two) for chosen in COMBINATIONS}
-    assert met == {*itertools.product(*(options[i] for i in two))}
+def test_every_option_is_combined_with_others() -> None:
+    for place, options in enumerate(OPTIONS.values()):
+        assert {chosen[place] for chosen in COMBINATIONS} == {*options}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("latent", "axes", "graph"), COMBINATIONS)
-def test_any_two_stages_run_together_and_tell_what_they_are(
-    latent: str, axes: str, graph: str
-) -> None:
+def test_parts_run_together_and_are_recorded(latent: str, axes: str, graph: str) -> None:
     overrides = (f"latent={latent}", f"axes={axes}", f"graph='{graph}'", "latent.width=8")
     chosen = overrides if latent.startswith("vae") else overrides[:3]
     spec = specification("method=fgm", *chosen)
@@ -108,7 +103,7 @@ def test_any_two_stages_run_together_and_tell_what_they_are(
     ],
     ids=" ".join,
 )
-def test_a_seed_does_not_depend_on_its_companions_in_other_stages_too(
+def test_a_seed_does_not_depend_on_other_seeds_with_other_parts(
     stages: tuple[str, ...],
 ) -> None:
     alone = run("method=fgm", *stages, seeds=(3,))[0]
@@ -160,14 +155,14 @@ def test_parts_of_different_methods_work_together(overrides: tuple[str, ...]) ->
         assert np.isfinite(record.row["final_model"])
 
 
-def test_a_graph_that_cannot_matter_is_not_asked_for() -> None:
+def test_a_true_graph_without_effect_is_declined() -> None:
     records = run("method=ga", "graph='true'")
     assert {record.row["status"] for record in records} == {"declined"}
     assert records[0].row["reason"].startswith("graph=true has no effect")
 
 
 @pytest.mark.parametrize("part", ["latent=scores", "axes=random", "search.prior=0.1"])
-def test_a_method_without_parts_is_the_same_whatever_is_chosen(part: str) -> None:
+def test_parts_do_not_change_a_method_without_parts(part: str) -> None:
     assert specification("method=naive", part) == specification("method=naive")
 
 
@@ -181,7 +176,7 @@ def test_what_is_typed_wins_over_the_experiment_and_that_over_the_method() -> No
 
 
 @pytest.mark.bits
-def test_a_repeated_latent_is_recalled_with_the_same_result(tmp_path: Path) -> None:
+def test_a_cached_latent_gives_the_same_result(tmp_path: Path) -> None:
     def stored(folder: str, method: str, seeds: tuple[int, ...]) -> dict[int, Record]:
         spec = specification(f"method={method}")
         store = Store(tmp_path / folder)
@@ -200,7 +195,7 @@ def test_a_repeated_latent_is_recalled_with_the_same_result(tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-def test_the_known_graph_beats_an_ordinary_network_where_it_matters() -> None:
+def test_the_known_graph_is_better_than_a_plain_network() -> None:
     seeds = (0, 1)
     wanted = (
         "task=rbf", "d=21", "n=1500", "latent=identity", "budget.training=0.3", "budget.ascent=1",
@@ -216,19 +211,19 @@ def test_the_known_graph_beats_an_ordinary_network_where_it_matters() -> None:
 
 
 @pytest.mark.slow
-def test_the_record_tells_of_graph_latent_and_promises() -> None:
+def test_the_record_describes_graph_latent_and_predictions() -> None:
     record = run("method=fgm", "latent.width=16")[0]
-    told = record.diagnostics
-    assert np.shape(told["pseudo_hessian"]) == (7, 7)
-    assert sum(told["clique_sizes"].values()) == told["cliques"]
-    assert told["latent_dimensions"] == 7
-    assert 0 <= told["active_dimensions"] <= 7
-    assert told["reconstruction_error"] > 0
-    assert -1 <= told["round_trip_correlation"] <= 1
-    assert 0 < told["alignment_by_chance"] < 1
+    diagnostics = record.diagnostics
+    assert np.shape(diagnostics["pseudo_hessian"]) == (7, 7)
+    assert sum(diagnostics["clique_sizes"].values()) == diagnostics["cliques"]
+    assert diagnostics["latent_dimensions"] == 7
+    assert 0 <= diagnostics["active_dimensions"] <= 7
+    assert diagnostics["reconstruction_error"] > 0
+    assert -1 <= diagnostics["round_trip_correlation"] <= 1
+    assert 0 < diagnostics["alignment_by_chance"] < 1
     excess = record.curves["predicted"] - record.curves["value_model"]
-    np.testing.assert_allclose(told["overestimation"], excess)
-    assert {"held_out_r2", "training_loss", "predicted"} <= told.keys()
+    np.testing.assert_allclose(diagnostics["overestimation"], excess)
+    assert {"held_out_r2", "training_loss", "predicted"} <= diagnostics.keys()
 
 
 def test_predictions_are_those_of_the_codes() -> None:
@@ -251,15 +246,15 @@ def built(*overrides: str) -> Method:
 
 
 @pytest.mark.slow
-def test_it_asks_for_what_its_stages_need_and_declines_where_there_is_none() -> None:
+def test_it_asks_for_what_its_parts_need_and_declines_tasks_without_it() -> None:
     x, y = torch.zeros(2, 4, 3, dtype=torch.float64), torch.zeros(2, 4, dtype=torch.float64)
     data = Dataset(x, y, Space(3))
-    plain, known, told = built(), built("graph='true'"), built("latent=oracle")
+    plain, known, hidden = built(), built("graph='true'"), built("latent=oracle")
     assert (plain.privileges(data.space), plain.declines(data)) == (frozenset(), None)
     assert known.privileges(data.space) == {"graph"}
     assert known.declines(data) == "graph=true needs a known graph, and this task has none"
-    assert told.privileges(data.space) == {"hidden"}
-    assert told.declines(data) == "latent=oracle needs hidden coordinates, and this task has none"
+    assert hidden.privileges(data.space) == {"hidden"}
+    assert hidden.declines(data) == "latent=oracle needs hidden coordinates, and this task has none"
     graphs = (Graph.from_edges(2, [(0, 1)]),) * 2
     small = Dataset(x, y, Space(3), Privileged(graphs=graphs))
     for latent, codes in (("identity", 3), ("pca latent.dim=1", 1), ("vae latent.dim=4", 4)):
@@ -275,7 +270,7 @@ def test_it_asks_for_what_its_stages_need_and_declines_where_there_is_none() -> 
     assert built("method=vae_ga").declines(bits) is None
 
 
-def test_a_part_given_as_a_word_is_refused_with_the_right_spelling() -> None:
+def test_a_part_given_as_text_is_refused_with_the_right_override() -> None:
     with pytest.raises(UsageError, match=r"^method.graph must be a part, got 'empty'; write gra"):
         built("method.graph=empty")
 

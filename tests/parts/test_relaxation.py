@@ -38,7 +38,7 @@ REALS = Dataset(LETTERS.x / 3, LETTERS.y, Space(2))
 
 
 def draw(n: int = 200, sizes: tuple[int, ...] = SIZES) -> Dataset:
-    """Return tables in which every category has a worth of its own, the last ones the most."""
+    """Return tables in which every category has its own value, the last ones the largest."""
     rng = Streams(SEEDS, "test/x")
     columns = [rng.child(str(i)).integers(size, n) for i, size in enumerate(sizes)]
     x = torch.stack(columns, dim=-1).to(torch.float64)
@@ -71,13 +71,13 @@ def propose(method: Pipeline, data: Dataset, seeds: tuple[int, ...] = SEEDS) -> 
 
 
 @each_kind
-def test_every_design_comes_back_from_its_codes(kind: str) -> None:
+def test_decoding_inverts_encoding(kind: str) -> None:
     data = draw()
     relaxation = Relaxation.of(MIXED, kind)
     assert torch.equal(relaxation.decode(relaxation.encode(data.x)), data.x)
 
 
-def test_a_bit_has_one_code_and_a_category_one_less_than_there_are() -> None:
+def test_a_variable_with_q_categories_has_q_minus_1_codes() -> None:
     x = torch.tensor([[[0.0, 0.0], [1.0, 1.0], [1.0, 2.0]]])
     codes = Relaxation.of(Space(2, (2, 3))).encode(x)
     assert codes[0].tolist() == [[-1.0, -1.0, -1.0], [1.0, 1.0, 0.0], [1.0, 0.0, 1.0]]
@@ -105,7 +105,7 @@ def test_the_largest_code_wins_and_the_reference_has_zero() -> None:
 
 
 @each_kind
-def test_codes_that_are_no_numbers_still_stand_for_categories(kind: str) -> None:
+def test_codes_of_nan_are_decoded_to_categories(kind: str) -> None:
     relaxation = Relaxation.of(MIXED, kind)
     broken = torch.full((1, 3, len(relaxation.levels)), torch.nan)
     assert MIXED.contains(relaxation.decode(broken)).all()
@@ -119,7 +119,7 @@ def test_a_graph_of_variables_becomes_one_of_codes() -> None:
     assert Relaxation.of(Space(3, (2, 2, 2))).lift(bits) == bits
 
 
-def test_a_relaxed_table_is_continuous_and_tells_what_the_other_told() -> None:
+def test_a_relaxed_table_is_continuous_with_the_same_values_and_graphs() -> None:
     graph = Graph.from_edges(4, [(0, 1)])
     data = draw()
     known = Dataset(data.x, data.y, data.space, Privileged(graphs=(graph, graph)))
@@ -137,10 +137,10 @@ def test_a_method_proposes_whole_categories_with_the_value_its_model_gives_these
     assert method.declines(data) is None
     for proposal in propose(method, data):
         assert MIXED.contains(proposal.designs).all()
-        told = method.predict(proposal.designs)
+        predicted = method.predict(proposal.designs)
         assert proposal.predicted is not None
-        assert told is not None
-        assert torch.equal(proposal.predicted, told)
+        assert predicted is not None
+        assert torch.equal(proposal.predicted, predicted)
     assert not method.failures()
     assert len(method.diagnostics()) == 2
 
@@ -183,7 +183,7 @@ def test_an_unknown_relaxation_is_refused() -> None:
         )  # fmt: skip
 
 
-def test_a_seed_does_not_depend_on_its_companions() -> None:
+def test_a_seed_does_not_depend_on_other_seeds() -> None:
     data = draw()
     alone = Dataset(data.x[1:], data.y[1:], data.space)
     both, one = propose(lineups.ga(), data), propose(lineups.ga(), alone, SEEDS[1:])
@@ -206,7 +206,7 @@ class Nudge(RelaxedMethod):
         return x[..., 0]
 
 
-def test_categories_are_seen_as_codes_and_proposed_whole() -> None:
+def test_categories_are_relaxed_and_decoded() -> None:
     method = Nudge()
     method.fit(LETTERS, RNG)
     assert not method.seen.space.categorical
@@ -218,7 +218,7 @@ def test_categories_are_seen_as_codes_and_proposed_whole() -> None:
     assert torch.equal(method.predict(LETTERS.x), torch.tensor([[-1.0, 1.0]], dtype=torch.float64))  # type: ignore[arg-type]
 
 
-def test_real_designs_are_left_alone() -> None:
+def test_real_designs_are_not_changed() -> None:
     method = Nudge()
     method.fit(REALS, RNG)
     assert method.seen is REALS

@@ -71,7 +71,7 @@ def test_the_prior_pulls_towards_the_origin() -> None:
     torch.testing.assert_close(end.x, torch.full_like(start, 0.5))
 
 
-def test_a_prior_that_falls_moves_along_a_line() -> None:
+def test_a_prior_weight_changes_linearly() -> None:
     ascent = Ascent(steps=5, prior=1.0, prior_end=0.2)
     weights = [ascent.prior_weight(iteration) for iteration in range(5)]
     assert weights == pytest.approx([1.0, 0.8, 0.6, 0.4, 0.2])
@@ -95,7 +95,7 @@ def test_recorded_designs_are_copies_with_their_own_values() -> None:
     assert not torch.equal(steps[0].x, steps[1].x)
 
 
-def test_a_gradient_that_is_not_finite_is_noted_and_harms_no_other_design() -> None:
+def test_a_gradient_that_is_not_finite_is_reported_and_affects_no_other_design() -> None:
     def broken(x: Tensor) -> tuple[Tensor, Tensor]:
         value, gradient = bowl(x)
         gradient[1, 3, 0] = torch.nan
@@ -117,7 +117,7 @@ def test_a_gradient_that_is_not_finite_is_noted_and_harms_no_other_design() -> N
 
 @pytest.mark.bits
 @pytest.mark.parametrize("optimiser", ["gradient", "adam"])
-def test_a_seed_climbs_the_same_beside_any_companions(optimiser: str) -> None:
+def test_a_seed_climbs_the_same_beside_other_seeds(optimiser: str) -> None:
     start = make_start(6)
     few = climb(Ascent(steps=9, optimiser=optimiser), start[1:3])
     many = climb(Ascent(steps=9, optimiser=optimiser), start)
@@ -133,9 +133,7 @@ def test_a_seed_climbs_the_same_beside_any_companions(optimiser: str) -> None:
         ({"optimiser": "lion"}, "search.optimiser must be one of gradient, adam"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(
-    settings: dict[str, float | str], complaint: str
-) -> None:
+def test_invalid_settings_are_refused(settings: dict[str, float | str], complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint):
         Ascent(**settings)  # type: ignore[arg-type]
 
@@ -175,7 +173,7 @@ def test_there_are_never_more_designs_than_starts_or_rows() -> None:
     assert pick_beginning("starts", 128, many, data).shape == (2, 18, 3)
 
 
-def test_the_starts_of_all_methods_can_be_asked_for() -> None:
+def test_the_starts_of_all_methods_are_an_option() -> None:
     data = make_data()
     starts = data.x[:, 7:20]
     assert torch.equal(pick_beginning("starts", 5, starts, data), starts[:, :5])
@@ -198,7 +196,7 @@ def test_any_surrogate_can_be_climbed_from_the_best_rows() -> None:
     assert (last.predicted > first.predicted).all()
 
 
-def test_a_beginning_that_does_not_exist_is_refused() -> None:
+def test_an_unknown_start_is_refused() -> None:
     with pytest.raises(UsageError, match=r"search\.begin_at must be one of top, starts"):
         TopAscent(begin_at="middle")
     with pytest.raises(UsageError, match=r"search\.designs must be a whole number of at least 1"):
@@ -206,7 +204,7 @@ def test_a_beginning_that_does_not_exist_is_refused() -> None:
 
 
 class Slope(Model):
-    """Rises for ever along every coordinate; how well it predicts is what it says."""
+    """Increases without bound along every coordinate, with a given held-out error."""
 
     def __init__(self, errors: list[float] | None) -> None:
         self.errors = errors
@@ -228,7 +226,7 @@ def climb_cautiously(errors: list[float] | None, **settings: int) -> tuple[Cauti
     return search, last.x.square().mean(dim=(1, 2))
 
 
-def test_designs_stay_within_what_the_model_has_earned() -> None:
+def test_designs_stay_within_the_allowed_radius() -> None:
     errors = [0.05, 0.5, 0.9]
     search, radius = climb_cautiously(errors)
     assert (radius <= 1 - torch.tensor(errors, dtype=torch.float64)).all()
@@ -236,19 +234,19 @@ def test_designs_stay_within_what_the_model_has_earned() -> None:
     assert len(set(search.chosen)) > 1
 
 
-def test_a_seed_is_held_back_by_its_own_error_alone() -> None:
+def test_the_prior_weight_of_a_seed_depends_on_its_own_error_only() -> None:
     assert climb_cautiously([0.5])[0].chosen == climb_cautiously([0.05, 0.5])[0].chosen[1:]
 
 
-def test_a_few_scouts_decide_for_all() -> None:
+def test_a_few_starts_choose_the_weight_for_all() -> None:
     assert climb_cautiously([0.5], scouts=1)[0].chosen == climb_cautiously([0.5])[0].chosen
 
 
-def test_a_useless_model_is_held_back_most() -> None:
+def test_a_useless_model_gets_the_largest_prior_weight() -> None:
     assert climb_cautiously([1.5])[0].chosen == [0.5]
 
 
-def test_a_model_that_holds_nothing_out_is_refused() -> None:
+def test_a_model_without_held_out_rows_is_refused() -> None:
     with pytest.raises(UsageError, match="needs a surrogate that holds rows out"):
         climb_cautiously(None)
 
@@ -302,7 +300,7 @@ def test_without_a_hop_designs_stay_at_their_peak() -> None:
     assert (ends[-1] < 0).all()
 
 
-def test_a_leap_into_nowhere_is_taken_back() -> None:
+def test_a_leap_to_a_lower_value_is_undone() -> None:
     ends = run(Hop(stages=[], caution=0.0), TwoPeaks(0.0, misled=True))
     torch.testing.assert_close(ends[-1], torch.full_like(ends[-1], LOW), rtol=0, atol=0.01)
 

@@ -41,8 +41,8 @@ def make_model(members: int, aggregate: Aggregate = mean_value) -> NetworkModel:
     """Return an ensemble that was never trained."""
     stacks = [StackedMLP((3, 8, 1), Streams([1, 2], f"test/{e}"), CPU) for e in range(members)]
     untrained: Any = None
-    told = [Member(stack, FitStep(stack), untrained) for stack in stacks]
-    return NetworkModel(told, aggregate, untrained, untrained)
+    stacked = [Member(stack, FitStep(stack), untrained) for stack in stacks]
+    return NetworkModel(stacked, aggregate, untrained, untrained)
 
 
 def make_values() -> Tensor:  # (E, S, K)
@@ -83,7 +83,7 @@ def test_slopes_of_an_aggregate_equal_autograd(aggregate: Aggregate) -> None:
 @pytest.mark.bits
 @pytest.mark.parametrize("aggregate", AGGREGATES)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_what_an_ensemble_of_a_seed_believes_does_not_depend_on_its_companions(
+def test_what_an_ensemble_of_a_seed_believes_does_not_depend_on_other_seeds(
     aggregate: Aggregate, dtype: torch.dtype
 ) -> None:
     for designs in range(1, 40):
@@ -188,7 +188,7 @@ def fitted_losses(rows: str) -> list[torch.Tensor]:
     return [member.history.losses for member in method._model.members]
 
 
-def test_every_member_has_rows_of_its_own() -> None:
+def test_every_member_has_its_own_rows() -> None:
     common, own = fitted_losses("common"), fitted_losses("bootstrap")
     for ours, theirs in zip(own, common, strict=True):
         assert not torch.equal(ours, theirs)

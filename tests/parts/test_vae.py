@@ -1,4 +1,4 @@
-"""The stacked VAE: its bound, its health, and the sharing of what was trained."""
+"""The stacked VAE: its bound, its diagnostics, and its cache."""
 
 import shutil
 from dataclasses import replace
@@ -35,7 +35,7 @@ def fit(vae: VAE, seeds: tuple[int, ...], cache: ArrayCache | None = None) -> VA
 
 
 def results(vae: VAE, seeds: tuple[int, ...], seed: int) -> list[Tensor]:
-    """Return all that a seed's latent computes."""
+    """Return all results of a seed's latent."""
     codes = vae.encode(make_data(seeds).x)
     assert codes.sd is not None
     row = seeds.index(seed)
@@ -43,7 +43,7 @@ def results(vae: VAE, seeds: tuple[int, ...], seed: int) -> list[Tensor]:
 
 
 class Counting(ArrayCache):
-    """Counts what was not there."""
+    """Counts the seeds that were not in the cache."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, "task")
@@ -148,9 +148,9 @@ def test_a_collapsed_posterior_is_counted_and_warned_about(
 
 
 @pytest.mark.bits
-@pytest.mark.parametrize("companions", [(4,), (4, 9), (4, 9, 2)])
-def test_a_seed_does_not_depend_on_its_companions(companions: tuple[int, ...]) -> None:
-    seeds = (*companions, 3)
+@pytest.mark.parametrize("others", [(4,), (4, 9), (4, 9, 2)])
+def test_a_seed_does_not_depend_on_other_seeds(others: tuple[int, ...]) -> None:
+    seeds = (*others, 3)
     expected = results(fit(QUICK, (3, 3)), (3, 3), 3)
     for one, other in zip(results(fit(QUICK, seeds), seeds, 3), expected, strict=True):
         assert torch.equal(one, other)
@@ -186,7 +186,7 @@ def test_what_was_trained_is_shared_bit_by_bit(tmp_path: Path) -> None:
         ({"dim": 2}, False),
     ],
 )
-def test_only_what_would_be_the_same_is_shared(
+def test_only_equal_settings_share_a_cached_vae(
     tmp_path: Path, change: dict[str, object], shared: bool
 ) -> None:
     fit(QUICK, (1, 2), ArrayCache(tmp_path, "task"))
@@ -246,7 +246,7 @@ def test_means_have_no_deviation() -> None:
         ({"dim": 0}, r"^latent.dim must be a whole number of at least 1, got 0$"),
     ],
 )
-def test_impossible_knobs_are_refused(change: dict[str, object], sentence: str) -> None:
+def test_invalid_settings_are_refused(change: dict[str, object], sentence: str) -> None:
     with pytest.raises(UsageError, match=sentence):
         replace(QUICK, **change)  # type: ignore[arg-type]
 

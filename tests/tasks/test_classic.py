@@ -1,4 +1,4 @@
-"""Promises of the classic functions: the books' values, a known graph, an optimum in the box."""
+"""Promises of the classic functions: textbook values, a known graph, an optimum in the box."""
 
 import re
 from typing import Any
@@ -22,9 +22,9 @@ AT_123 = {
 each_function = pytest.mark.parametrize("function", FUNCTIONS)
 
 
-def problem_of(seeds: tuple[int, ...] = SEEDS, **knobs: Any) -> ClassicProblem:
-    """Draw instances; d is 5 and n is 50 unless told."""
-    problem = Classic(**{"d": 5, "n": 50, **knobs}).problem(seeds)
+def problem_of(seeds: tuple[int, ...] = SEEDS, **settings: Any) -> ClassicProblem:
+    """Draw instances; d is 5 and n is 50 by default."""
+    problem = Classic(**{"d": 5, "n": 50, **settings}).problem(seeds)
     assert isinstance(problem, ClassicProblem)
     return problem
 
@@ -97,7 +97,7 @@ def test_a_design_outside_the_box_is_invalid_and_its_border_is_not() -> None:
     assert problem.evaluate(designs).isnan().tolist() == [[False, False, True, True]]
 
 
-def test_designs_are_uniform_in_the_box_whatever_the_function_does() -> None:
+def test_designs_are_uniform_in_the_box() -> None:
     plain, rotated = problem_of(n=2000), problem_of(n=2000, rotated=True, shift=0.0)
     assert torch.equal(plain.data.x, rotated.data.x)
     assert -5.0 <= float(plain.data.x.min()) < -4.9
@@ -125,7 +125,7 @@ def test_fewer_rows_are_the_first_of_more_rows(truncate: float | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("knobs", "sentence"),
+    ("settings", "sentence"),
     [
         (
             {"function": "ackley"},
@@ -143,16 +143,16 @@ def test_fewer_rows_are_the_first_of_more_rows(truncate: float | None) -> None:
         ),
     ],
 )
-def test_impossible_knobs_are_refused(knobs: dict[str, Any], sentence: str) -> None:
+def test_invalid_settings_are_refused(settings: dict[str, Any], sentence: str) -> None:
     with pytest.raises(UsageError, match=f"^{re.escape(sentence)}$"):
-        problem_of(**knobs)
+        problem_of(**settings)
 
 
-def test_the_description_tells_what_interacts() -> None:
-    def told(**knobs: Any) -> str:
-        return Classic(d=5, n=50, **knobs).describe().text
+def test_the_description_states_what_interacts() -> None:
+    def describe(**settings: Any) -> str:
+        return Classic(d=5, n=50, **settings).describe().text
 
-    assert "Neighbours interact." in told()
-    assert "No variables interact." in told(function="rastrigin")
-    assert "All variables interact" in told(function="rastrigin", rotated=True)
-    assert "percentile 30" in told(truncate=30.0)
+    assert "Neighbours interact." in describe()
+    assert "No variables interact." in describe(function="rastrigin")
+    assert "All variables interact" in describe(function="rastrigin", rotated=True)
+    assert "percentile 30" in describe(truncate=30.0)

@@ -31,9 +31,9 @@ REFERENCE = {
 }
 
 
-def problem_of(seeds: tuple[int, ...] = SEEDS, **knobs: Any) -> EhrlichProblem:
-    """Draw instances; d is 16 and n is 50 unless told."""
-    problem = Ehrlich(**{"d": 16, "n": 50, **knobs}).problem(seeds)
+def problem_of(seeds: tuple[int, ...] = SEEDS, **settings: Any) -> EhrlichProblem:
+    """Draw instances; d is 16 and n is 50 by default."""
+    problem = Ehrlich(**{"d": 16, "n": 50, **settings}).problem(seeds)
     assert isinstance(problem, EhrlichProblem)
     return problem
 
@@ -45,7 +45,7 @@ def reference_chain() -> Chain:
 
 
 def reference_values(quantisation: int) -> list[float]:
-    """Return what we say of the sequences of the reference."""
+    """Return our values of the sequences of the reference."""
     x = torch.tensor([[int(letter) for letter in word] for word in REFERENCE])
     return find_value(x.to(torch.float64), reference_chain(), MOTIFS, quantisation).tolist()
 
@@ -66,7 +66,7 @@ def test_a_solution_repeats_states_in_the_gaps() -> None:
 
 
 @pytest.mark.parametrize(
-    "knobs",
+    "settings",
     [
         {},
         {"d": 32},
@@ -75,8 +75,8 @@ def test_a_solution_repeats_states_in_the_gaps() -> None:
         {"d": 64, "states": 20, "motifs": 2},
     ],
 )
-def test_the_optimum_is_attained_by_a_valid_design(knobs: dict[str, Any]) -> None:
-    problem = problem_of(tuple(range(8)), **knobs)
+def test_the_optimum_is_attained_by_a_valid_design(settings: dict[str, Any]) -> None:
+    problem = problem_of(tuple(range(8)), **settings)
     assert problem.optimum is not None
     assert torch.equal(problem.evaluate(problem.best_designs()[:, None])[:, 0], problem.optimum)
     assert problem.optimum.tolist() == [1.0] * 8
@@ -124,7 +124,7 @@ def test_truncation_hides_the_best_walks_and_keeps_the_function() -> None:
 
 
 @pytest.mark.parametrize(
-    ("knobs", "sentence"),
+    ("settings", "sentence"),
     [
         (
             {"d": 15},
@@ -146,6 +146,6 @@ def test_truncation_hides_the_best_walks_and_keeps_the_function() -> None:
         ),
     ],
 )
-def test_impossible_knobs_are_refused(knobs: dict[str, Any], sentence: str) -> None:
+def test_invalid_settings_are_refused(settings: dict[str, Any], sentence: str) -> None:
     with pytest.raises(UsageError, match=f"^{re.escape(sentence)}$"):
-        problem_of(**knobs)
+        problem_of(**settings)

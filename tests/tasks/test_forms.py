@@ -1,4 +1,4 @@
-"""Methods meet every form of the bump tasks, and noisy or correlated tables, in the harness."""
+"""Methods run on every form of the bump tasks, and on noisy or correlated tables."""
 
 import numpy as np
 import pytest
@@ -56,7 +56,7 @@ def test_a_form_has_digests_of_its_own() -> None:
     assert [other.task_variant for other in others] == ["bump=laplace", "correlation=0.5"]
 
 
-def test_the_best_row_of_a_noisy_table_is_worth_what_it_is_without_the_noise() -> None:
+def test_the_best_row_of_a_noisy_table_has_its_noise_free_value() -> None:
     clean, noisy = (run("chain", "naive", f"task.noise={sd}", "n=500") for sd in (0.0, 3.0))
     for truth, record in zip(clean, noisy, strict=True):
         assert record.values is not None

@@ -18,9 +18,9 @@ def all_designs(q: int, d: int) -> torch.Tensor:
     return torch.tensor(list(itertools.product(range(q), repeat=d)), dtype=torch.float64)
 
 
-def problem_of(seeds: tuple[int, ...] = SEEDS, **knobs: Any) -> NKProblem:
-    """Draw instances; d is 6 and n is 50 unless told."""
-    problem = NK(**{"d": 6, "n": 50, **knobs}).problem(seeds)
+def problem_of(seeds: tuple[int, ...] = SEEDS, **settings: Any) -> NKProblem:
+    """Draw instances; d is 6 and n is 50 by default."""
+    problem = NK(**{"d": 6, "n": 50, **settings}).problem(seeds)
     assert isinstance(problem, NKProblem)
     return problem
 
@@ -36,7 +36,7 @@ def test_the_optimum_is_the_best_of_all_designs(d: int, q: int, k: int) -> None:
     torch.testing.assert_close(problem.optimum, values.max(dim=1).values, rtol=1e-12, atol=0)
 
 
-def test_a_value_is_the_mean_of_what_the_windows_hold() -> None:
+def test_a_value_is_the_mean_over_the_windows() -> None:
     problem = problem_of((3,), d=5, q=3, k=1)
     x = [2, 0, 1, 1, 2]
     held = [float(problem.tables[0, i, 3 * x[i] + x[(i + 1) % 5]]) for i in range(5)]
@@ -103,7 +103,7 @@ def test_a_design_of_other_states_is_invalid(entry: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("knobs", "sentence"),
+    ("settings", "sentence"),
     [
         (
             {"q": 1},
@@ -124,11 +124,11 @@ def test_a_design_of_other_states_is_invalid(entry: float) -> None:
         ),
     ],
 )
-def test_impossible_knobs_are_refused(knobs: dict[str, Any], sentence: str) -> None:
+def test_invalid_settings_are_refused(settings: dict[str, Any], sentence: str) -> None:
     with pytest.raises(UsageError, match=f"^{re.escape(sentence)}$"):
-        problem_of(**knobs)
+        problem_of(**settings)
 
 
-def test_the_description_tells_what_is_hidden() -> None:
+def test_the_description_states_what_is_hidden() -> None:
     assert "percentile 40" in NK(d=6, n=50, truncate=40.0).describe().text
     assert "percentile" not in NK(d=6, n=50).describe().text

@@ -18,9 +18,9 @@ def all_designs(d: int) -> torch.Tensor:
     return torch.tensor(list(itertools.product((0.0, 1.0), repeat=d)), dtype=torch.float64)
 
 
-def problem_of(seeds: tuple[int, ...] = SEEDS, **knobs: Any) -> QuadraticProblem:
-    """Draw instances; d is 6 and n is 50 unless told."""
-    problem = Quadratic(**{"d": 6, "n": 50, **knobs}).problem(seeds)
+def problem_of(seeds: tuple[int, ...] = SEEDS, **settings: Any) -> QuadraticProblem:
+    """Draw instances; d is 6 and n is 50 by default."""
+    problem = Quadratic(**{"d": 6, "n": 50, **settings}).problem(seeds)
     assert isinstance(problem, QuadraticProblem)
     return problem
 
@@ -78,14 +78,14 @@ def test_the_signs_do_not_change_which_designs_are_visible() -> None:
     assert torch.equal(problem_of().data.x, problem_of(signs="random").data.x)
 
 
-@pytest.mark.parametrize("knobs", [{}, {"signs": "random"}, {"noise": 1.0}])
-def test_fewer_rows_are_the_first_of_more_rows(knobs: dict[str, Any]) -> None:
-    few, many = problem_of(n=30, **knobs).data, problem_of(n=100, **knobs).data
+@pytest.mark.parametrize("settings", [{}, {"signs": "random"}, {"noise": 1.0}])
+def test_fewer_rows_are_the_first_of_more_rows(settings: dict[str, Any]) -> None:
+    few, many = problem_of(n=30, **settings).data, problem_of(n=100, **settings).data
     assert torch.equal(few.x, many.x[:, :30])
     assert torch.equal(few.y, many.y[:, :30])
 
 
-def test_a_seed_is_the_same_instance_in_any_company() -> None:
+def test_a_seed_is_the_same_instance_beside_any_seeds() -> None:
     together = problem_of((4, 7, 1), signs="random", noise=1.0)
     alone = problem_of((7,), signs="random", noise=1.0)
     assert torch.equal(together.data.x[1], alone.data.x[0])
@@ -94,13 +94,13 @@ def test_a_seed_is_the_same_instance_in_any_company() -> None:
 
 
 @pytest.mark.parametrize("entry", [0.5, 2.0, -1.0, float("nan"), float("inf")])
-def test_a_design_that_is_not_of_bits_is_invalid(entry: float) -> None:
+def test_a_design_of_other_values_than_bits_is_invalid(entry: float) -> None:
     designs = torch.zeros(1, 2, 6, dtype=torch.float64)
     designs[0, 1, 3] = entry
     assert problem_of((0,)).evaluate(designs).isnan().tolist() == [[False, True]]
 
 
-def test_the_graph_is_the_cycle_and_shown_only_to_those_who_ask() -> None:
+def test_the_graph_is_the_cycle_and_visible_only_on_request() -> None:
     problem = problem_of(d=5)
     assert problem.graphs is not None
     assert len(problem.graphs) == 3
@@ -110,7 +110,7 @@ def test_the_graph_is_the_cycle_and_shown_only_to_those_who_ask() -> None:
 
 
 @pytest.mark.parametrize(
-    ("knobs", "sentence"),
+    ("settings", "sentence"),
     [
         (
             {"d": 3},
@@ -122,12 +122,12 @@ def test_the_graph_is_the_cycle_and_shown_only_to_those_who_ask() -> None:
         ({"noise": -1.0}, "task.noise must be a standard deviation >= 0, got -1.0"),
     ],
 )
-def test_impossible_knobs_are_refused(knobs: dict[str, Any], sentence: str) -> None:
+def test_invalid_settings_are_refused(settings: dict[str, Any], sentence: str) -> None:
     with pytest.raises(UsageError, match=f"^{re.escape(sentence)}$"):
-        problem_of(**knobs)
+        problem_of(**settings)
 
 
-def test_the_description_tells_the_signs_apart() -> None:
+def test_the_description_states_the_signs() -> None:
     plain, signed = (Quadratic(d=6, n=50, signs=signs).describe() for signs in ("ones", "random"))
     assert "sᵢ = 1" in plain.formula
     assert "±1" in signed.formula

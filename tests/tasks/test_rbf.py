@@ -1,4 +1,4 @@
-"""The RBF tasks as configured: paired across seeds and sizes, honest oracle, exact reference."""
+"""The RBF tasks as configured: paired across seeds and sizes, consistent oracle, exact optimum."""
 
 import sys
 from dataclasses import fields, replace
@@ -40,7 +40,7 @@ def draw(task: RBF, *seeds: int) -> RBFProblem:
 
 @pytest.mark.bits
 @every_task
-def test_a_seed_does_not_depend_on_its_companions(task: RBF) -> None:
+def test_a_seed_does_not_depend_on_other_seeds(task: RBF) -> None:
     alone, among = draw(task, 5), draw(task, 3, 5, 8)
     assert alone.optimum is not None
     assert among.optimum is not None
@@ -95,7 +95,7 @@ def test_variants_of_a_task_share_the_function_of_a_seed() -> None:
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, torch.nan, torch.inf, -torch.inf])
-def test_a_design_without_a_pre_image_is_nan_and_spares_its_neighbours(bad: float) -> None:
+def test_a_design_without_a_pre_image_is_nan_and_does_not_affect_others(bad: float) -> None:
     problem = draw(TASKS["mixture"])
     x = problem.data.x[:, :3].clone()
     x[1, 1, 4] = bad
@@ -190,7 +190,7 @@ def test_coordinates_are_correlated_the_more_the_closer_they_are(base: str) -> N
     torch.testing.assert_close(apart.square().mean(dim=0), expected, rtol=0.05, atol=0.0)
 
 
-def test_a_first_coordinate_does_not_know_of_the_correlation() -> None:
+def test_the_first_coordinate_does_not_depend_on_the_correlation() -> None:
     plain, other = draw(TASKS["rbf"]).hidden, draw(replace(TASKS["rbf"], correlation=0.5)).hidden
     assert plain is not None
     assert other is not None
@@ -225,7 +225,7 @@ def test_every_family_makes_a_task_with_an_optimum(family: str) -> None:
 
 
 @every_task
-def test_a_task_says_what_it_is(task: RBF) -> None:
+def test_a_task_describes_itself(task: RBF) -> None:
     description = task.describe()
     assert str(task.d) in description.title
     assert TERMS[task.bump].formula in description.formula
@@ -235,7 +235,7 @@ def test_a_task_says_what_it_is(task: RBF) -> None:
 
 
 @pytest.mark.parametrize(
-    ("knobs", "message"),
+    ("settings", "message"),
     [
         ({"d": 40}, "d must be odd for a chain of triangles, got 40; use 39 or 41"),
         ({"n": 1}, "n must be a whole number of at least 2, got 1"),
@@ -258,10 +258,10 @@ def test_a_task_says_what_it_is(task: RBF) -> None:
     ],
 )
 def test_an_impossible_request_is_refused_with_a_remedy(
-    knobs: dict[str, Any], message: str
+    settings: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
-        RBF(**{"d": 11, "n": 100, **knobs})
+        RBF(**{"d": 11, "n": 100, **settings})
 
 
 def test_the_three_dimensional_toy_has_three_dimensions() -> None:
@@ -270,10 +270,10 @@ def test_the_three_dimensional_toy_has_three_dimensions() -> None:
 
 
 @pytest.mark.parametrize("name", ["rbf", "chain", "mixture", "toy3d"])
-def test_a_config_lists_every_knob_of_its_class(name: str) -> None:
+def test_a_config_lists_every_setting_of_its_class(name: str) -> None:
     config = yaml.safe_load((CONFIGS / f"{name}.yaml").read_text())
     node = config["task"]
     kind = getattr(ddobench.tasks.rbf, node["_target_"].rsplit(".", 1)[1])
-    knobs = {key: value for key, value in node.items() if key not in ("_target_", "card")}
-    assert set(knobs) == {field.name for field in fields(kind)}
-    kind(**{**knobs, "d": config["d"], "n": config["n"]})
+    settings = {key: value for key, value in node.items() if key not in ("_target_", "card")}
+    assert set(settings) == {field.name for field in fields(kind)}
+    kind(**{**settings, "d": config["d"], "n": config["n"]})

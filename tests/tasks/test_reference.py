@@ -38,7 +38,7 @@ def summarise(task: RBF, seeds: range) -> Tensor:
 
 
 def tail(ours: Tensor, published: float, instances: int, rounding: float) -> float:
-    """Return how likely a mean of so few of our instances is as far out as the published one.
+    """Return the probability that a mean of this many instances is as extreme as the published one.
 
     The values of small d are skewed, so the mean is resampled rather than taken for normal.
     """

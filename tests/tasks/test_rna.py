@@ -36,7 +36,7 @@ def duplexfold(target, strand):
 
 @pytest.fixture
 def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """Put a toy in the place of ViennaRNA, here and in other processes, and return it."""
+    """Replace ViennaRNA by a toy, here and in other processes, and return it."""
     (tmp_path / "RNA.py").write_text(STAND_IN)
     toy = ModuleType("RNA")
     exec(STAND_IN, vars(toy))
@@ -47,9 +47,9 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return toy
 
 
-def problem_of(seeds: tuple[int, ...] = (0, 1), **knobs: Any) -> RNAProblem:
-    """Draw instances; d is 8 and n is 20 unless told."""
-    problem = RNA(**{"d": 8, "n": 20, **knobs}).problem(seeds)
+def problem_of(seeds: tuple[int, ...] = (0, 1), **settings: Any) -> RNAProblem:
+    """Draw instances; d is 8 and n is 20 by default."""
+    problem = RNA(**{"d": 8, "n": 20, **settings}).problem(seeds)
     assert isinstance(problem, RNAProblem)
     return problem
 
@@ -115,16 +115,16 @@ def test_a_failed_process_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path:
 
 @pytest.mark.usefixtures("stand_in")
 @pytest.mark.parametrize(
-    ("knobs", "sentence"),
+    ("settings", "sentence"),
     [
         ({"d": 4}, "d must be a whole number of at least 5, got 4; shorter strands hardly bind"),
         ({"d": 101}, "d must be at most 100, the letters of a target, got 101"),
         ({"target": 5}, "task.target must be from 1 to 4, got 5"),
     ],
 )
-def test_impossible_knobs_are_refused(knobs: dict[str, Any], sentence: str) -> None:
+def test_invalid_settings_are_refused(settings: dict[str, Any], sentence: str) -> None:
     with pytest.raises(UsageError, match=f"^{re.escape(sentence)}$"):
-        problem_of(**knobs)
+        problem_of(**settings)
 
 
 def test_the_complement_is_read_backwards() -> None:

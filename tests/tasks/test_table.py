@@ -1,4 +1,4 @@
-"""Promises of a file of rows as a task: the best are hidden, and nothing new is made up."""
+"""A file of rows as a task: the best are hidden, and new designs have no value."""
 
 import re
 from collections.abc import Mapping
@@ -34,9 +34,9 @@ def file(tmp_path: Path) -> str:
     return str(tmp_path / "mine.csv")
 
 
-def build(file: str, /, **knobs: Any) -> Table:
-    """Build the task; 40 rows are visible unless told."""
-    asked: dict[str, Any] = {"file": file, "target": "strength", "d": 3, "n": 40} | knobs
+def build(file: str, /, **settings: Any) -> Table:
+    """Build the task; 40 rows are visible by default."""
+    asked: dict[str, Any] = {"file": file, "target": "strength", "d": 3, "n": 40} | settings
     return Table(**asked)
 
 
@@ -48,7 +48,7 @@ def problem_of(task: Table) -> TableProblem:
 
 
 def plane(designs: pd.DataFrame) -> Any:
-    """Return the true values of designs: an oracle of one's own."""
+    """Return the true values of designs: a user's oracle."""
     return (2 * designs["a"] - designs["b"] + 0.5 * designs["c"]).to_numpy()
 
 
@@ -62,7 +62,7 @@ def test_the_best_rows_are_hidden_and_the_others_shown(file: str) -> None:
     assert not drawn.measures
 
 
-def test_the_least_are_hidden_where_smaller_is_better(file: str) -> None:
+def test_the_smallest_are_hidden_if_smaller_is_better(file: str) -> None:
     drawn = problem_of(build(file, minimise=True))
     y = np.sort(table()["strength"].to_numpy())
     assert drawn.held_out is not None
@@ -84,7 +84,7 @@ def test_without_an_oracle_only_rows_have_values(file: str) -> None:
 
 
 @pytest.mark.parametrize("minimise", [False, True])
-def test_an_oracle_of_ones_own_values_new_designs(file: str, minimise: bool) -> None:
+def test_a_users_oracle_evaluates_new_designs(file: str, minimise: bool) -> None:
     task = build(file, oracle="tests.tasks.test_table:plane", minimise=minimise, hide=100, n=50)
     drawn = problem_of(task)
     assert drawn.measures
@@ -96,7 +96,7 @@ def test_an_oracle_of_ones_own_values_new_designs(file: str, minimise: bool) -> 
 
 
 @pytest.mark.parametrize(
-    ("knobs", "sentence"),
+    ("settings", "sentence"),
     [
         ({"d": 4}, r"^d must be 3, the columns of .*mine\.csv, got 4; leave d out$"),
         ({"n": 41}, r"^n must be at most 40, the rows visible, got 41$"),
@@ -112,14 +112,16 @@ def test_an_oracle_of_ones_own_values_new_designs(file: str, minimise: bool) -> 
         ({"oracle": "tests.tasks.test_table:ROWS"}, r"^the oracle .*:ROWS must be a function, got"),
     ],
 )
-def test_what_cannot_be_is_refused_in_a_sentence(
-    file: str, knobs: Mapping[str, Any], sentence: str
+def test_invalid_settings_are_refused(
+    file: str, settings: Mapping[str, Any], sentence: str
 ) -> None:
     with pytest.raises(UsageError, match=sentence):
-        build(file, **knobs)
+        build(file, **settings)
 
 
-def test_an_oracle_that_miscounts_is_an_error(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_oracle_with_the_wrong_number_of_values_is_an_error(
+    file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tests.tasks.test_table.plane", lambda designs: designs.to_numpy())
     drawn = problem_of(build(file, oracle="tests.tasks.test_table:plane"))
     with pytest.raises(
@@ -128,7 +130,7 @@ def test_an_oracle_that_miscounts_is_an_error(file: str, monkeypatch: pytest.Mon
         drawn.evaluate(drawn.data.x)
 
 
-def test_a_digest_knows_the_content_and_not_the_place(file: str, tmp_path: Path) -> None:
+def test_a_digest_depends_on_the_content_and_not_on_the_path(file: str, tmp_path: Path) -> None:
     other = tmp_path / "moved" / "same.csv"
     other.parent.mkdir()
     other.write_bytes(Path(file).read_bytes())
@@ -148,9 +150,7 @@ def test_an_error_in_the_file_is_said_before_anything_runs() -> None:
 
 
 @pytest.mark.slow
-def test_methods_are_judged_by_the_hidden_rows_and_the_report_says_so(
-    file: str, tmp_path: Path
-) -> None:
+def test_methods_are_judged_by_the_hidden_rows_also_in_a_report(file: str, tmp_path: Path) -> None:
     runs = ddobench.run(
         ["linear", "naive", "random"], "table", seed="0-2", results_dir=tmp_path / "runs",
         overrides=[f"file={file}", "target=strength", "budget=tiny"],

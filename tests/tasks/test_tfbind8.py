@@ -1,4 +1,4 @@
-"""Promises of the measured table: it is whole, as published, and split as others split it."""
+"""Promises of the measured table: complete, as published, and split as by others."""
 
 import gzip
 import hashlib
@@ -20,9 +20,9 @@ from ddobench.tasks.tfbind8 import LETTERS, TFBind8, TFBind8Problem, read_values
 SEEDS = (0, 1)
 
 
-def problem_of(seeds: tuple[int, ...] = SEEDS, **knobs: Any) -> TFBind8Problem:
-    """Draw instances; n is 50 unless told."""
-    problem = TFBind8(**{"d": 8, "n": 50, **knobs}).problem(seeds)
+def problem_of(seeds: tuple[int, ...] = SEEDS, **settings: Any) -> TFBind8Problem:
+    """Draw instances; n is 50 by default."""
+    problem = TFBind8(**{"d": 8, "n": 50, **settings}).problem(seeds)
     assert isinstance(problem, TFBind8Problem)
     return problem
 
@@ -115,7 +115,7 @@ def test_the_optimum_is_of_the_whole_table_and_no_graph_is_known() -> None:
 
 
 @pytest.mark.parametrize(
-    ("knobs", "sentence"),
+    ("settings", "sentence"),
     [
         ({"d": 7}, "d must be 8, the letters of a sequence, got 7"),
         (
@@ -136,9 +136,9 @@ def test_the_optimum_is_of_the_whole_table_and_no_graph_is_known() -> None:
         ),
     ],
 )
-def test_impossible_knobs_are_refused(knobs: dict[str, Any], sentence: str) -> None:
+def test_invalid_settings_are_refused(settings: dict[str, Any], sentence: str) -> None:
     with pytest.raises(UsageError, match=f"^{re.escape(sentence)}$"):
-        problem_of(**knobs)
+        problem_of(**settings)
 
 
 def shipped_lines() -> list[str]:
