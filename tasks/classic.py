@@ -14,6 +14,7 @@ optimum (Rastrigin: 50 %). By default the better half is therefore hidden, which
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from math import pi
 from typing import ClassVar
 
@@ -168,9 +169,9 @@ class Classic(Task):
         x = torch.empty(seeds, self.n, self.d, dtype=torch.float64)
         y = torch.empty(seeds, self.n, dtype=torch.float64)
         for s, stream in enumerate(rng.rows):
-            pilot = _Rows(stream.child("pilot"), instances[s])
-            rows = _Rows(stream.child("designs"), instances[s])
-            fill_below(x[s], y[s], self.truncate, pilot=pilot.take, rows=rows.take)
+            pilot = partial(self._take, stream.child("pilot"), instances[s])
+            rows = partial(self._take, stream.child("designs"), instances[s])
+            fill_below(x[s], y[s], self.truncate, pilot=pilot, rows=rows)
         function = FUNCTIONS[self.function]
         return ClassicProblem(
             data=Dataset(x=x, y=y, space=Space(self.d)),
@@ -178,6 +179,11 @@ class Classic(Task):
             graphs=(self._graph(),) * seeds,
             instances=instances,
         )
+
+    def _take(self, designs: Stream, instance: Instance, rows: int) -> tuple[Tensor, Tensor]:
+        """Draw the next designs (rows, d) and their values (rows,)."""
+        x = _draw_in_box(designs, instance.function, rows, self.d)
+        return x, instance(x)
 
     def _draw_instance(self, stream: Stream) -> Instance:
         function = FUNCTIONS[self.function]
@@ -204,16 +210,3 @@ def _draw_in_box(stream: Stream, function: Function, rows: int, d: int) -> Tenso
     """Draw uniform designs, (rows, d)."""
     width = function.high - function.low
     return function.low + width * stream.uniform(rows, d, dtype=torch.float64)
-
-
-class _Rows:
-    """The rows of one instance, drawn in blocks; the rows do not depend on the size of blocks."""
-
-    def __init__(self, designs: Stream, instance: Instance) -> None:
-        self.designs = designs
-        self.instance = instance
-
-    def take(self, rows: int) -> tuple[Tensor, Tensor]:
-        """Return the next designs (rows, d) and their values (rows,)."""
-        x = _draw_in_box(self.designs, self.instance.function, rows, len(self.instance.place))
-        return x, self.instance(x)

@@ -26,6 +26,7 @@ value is below 1 there.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Literal
 
 import torch
@@ -190,9 +191,9 @@ class Ehrlich(Task):
         x = torch.empty(seeds, self.n, self.d, dtype=torch.float64)
         y = torch.empty(seeds, self.n, dtype=torch.float64)
         for s, stream in enumerate(rng.rows):
-            pilot = _Rows(stream.child("pilot"), self, chains[s], motifs[s])
-            rows = _Rows(stream.child("designs"), self, chains[s], motifs[s])
-            fill_below(x[s], y[s], self.truncate, pilot=pilot.take, rows=rows.take)
+            pilot = partial(self._take, stream.child("pilot"), chains[s], motifs[s])
+            rows = partial(self._take, stream.child("designs"), chains[s], motifs[s])
+            fill_below(x[s], y[s], self.truncate, pilot=pilot, rows=rows)
         return EhrlichProblem(
             data=Dataset(x=x, y=y, space=Space(self.d, (self.states,) * self.d)),
             optimum=torch.ones(seeds, dtype=torch.float64),
@@ -201,6 +202,13 @@ class Ehrlich(Task):
             motifs=motifs,
             quantisation=self.quantisation,
         )
+
+    def _take(
+        self, designs: Stream, chain: Chain, motifs: Motifs, rows: int
+    ) -> tuple[Tensor, Tensor]:
+        """Draw the next designs (rows, d) and their values (rows,)."""
+        x = chain.walk(designs.uniform(rows, self.d, dtype=torch.float64)).to(torch.float64)
+        return x, find_value(x, chain, motifs, self.quantisation)
 
     def _draw_chain(self, stream: Stream) -> Chain:
         """Draw transitions; more than half of those from and to each state are allowed.
@@ -226,19 +234,3 @@ class Ehrlich(Task):
         gaps = 1 + (spare * shares / shares.sum(dim=1, keepdim=True)).floor().to(torch.int64)
         offsets = torch.cat([torch.zeros(c, 1, dtype=torch.int64), gaps.cumsum(dim=1)], dim=1)
         return Motifs(chain.walk(steps).reshape(c, k), offsets)
-
-
-class _Rows:
-    """The rows of one instance, drawn in blocks; the rows do not depend on the size of blocks."""
-
-    def __init__(self, designs: Stream, task: Ehrlich, chain: Chain, motifs: Motifs) -> None:
-        self.designs = designs
-        self.task = task
-        self.chain = chain
-        self.motifs = motifs
-
-    def take(self, rows: int) -> tuple[Tensor, Tensor]:
-        """Return the next designs (rows, d) and their values (rows,)."""
-        steps = self.designs.uniform(rows, self.task.d, dtype=torch.float64)
-        x = self.chain.walk(steps).to(torch.float64)
-        return x, find_value(x, self.chain, self.motifs, self.task.quantisation)

@@ -9,6 +9,7 @@ and k alone, and a smaller table of rows is the beginning of a larger one.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -100,9 +101,9 @@ class NK(Task):
         x = torch.empty(seeds, self.n, self.d, dtype=torch.float64)
         y = torch.empty(seeds, self.n, dtype=torch.float64)
         for s, stream in enumerate(rng.rows):
-            pilot = _Rows(stream.child("pilot"), self, tables[s])
-            rows = _Rows(stream.child("designs"), self, tables[s])
-            fill_below(x[s], y[s], self.truncate, pilot=pilot.take, rows=rows.take)
+            pilot = partial(self._take, stream.child("pilot"), tables[s])
+            rows = partial(self._take, stream.child("designs"), tables[s])
+            fill_below(x[s], y[s], self.truncate, pilot=pilot, rows=rows)
         return NKProblem(
             data=Dataset(x=x, y=y, space=Space(self.d, (self.q,) * self.d)),
             optimum=torch.tensor([self._largest_value(own) for own in tables], dtype=torch.float64),
@@ -111,6 +112,11 @@ class NK(Task):
             states=self.q,
             neighbours=self.k,
         )
+
+    def _take(self, designs: Stream, tables: Tensor, rows: int) -> tuple[Tensor, Tensor]:
+        """Draw the next designs (rows, d) and their values (rows,)."""
+        x = designs.integers(self.q, rows, self.d).to(torch.float64)
+        return x, mean_of_windows(x, tables, self.q, self.k)
 
     def _windows(self) -> list[tuple[int, ...]]:
         """Return the variables of each window, from its first on."""
@@ -124,17 +130,3 @@ class NK(Task):
             for window, own in zip(self._windows(), tables, strict=True)
         ]
         return float(maximise(windows, [self.q] * self.d)[0][0]) / self.d
-
-
-class _Rows:
-    """The rows of one instance, drawn in blocks; the rows do not depend on the size of blocks."""
-
-    def __init__(self, designs: Stream, task: NK, tables: Tensor) -> None:
-        self.designs = designs
-        self.task = task
-        self.tables = tables
-
-    def take(self, rows: int) -> tuple[Tensor, Tensor]:
-        """Return the next designs (rows, d) and their values (rows,)."""
-        x = self.designs.integers(self.task.q, rows, self.task.d).to(torch.float64)
-        return x, mean_of_windows(x, self.tables, self.task.q, self.task.k)

@@ -15,6 +15,7 @@ many processes as PyTorch has threads.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Literal
 
 import torch
@@ -128,9 +129,9 @@ class RNA(Task):
         x = torch.empty(seeds, self.n, self.d, dtype=torch.float64)
         y = torch.empty(seeds, self.n, dtype=torch.float64)
         for s, stream in enumerate(rng.rows):
-            pilot = _Rows(stream.child("pilot"), self.d, binding)
-            rows = _Rows(stream.child("designs"), self.d, binding)
-            fill_below(x[s], y[s], self.truncate, pilot=pilot.take, rows=rows.take, size=PILOT)
+            pilot = partial(self._take, stream.child("pilot"), binding)
+            rows = partial(self._take, stream.child("designs"), binding)
+            fill_below(x[s], y[s], self.truncate, pilot=pilot, rows=rows, size=PILOT)
         return RNAProblem(
             data=Dataset(x=x, y=y, space=Space(self.d, (len(LETTERS),) * self.d)),
             optimum=None,
@@ -139,23 +140,14 @@ class RNA(Task):
             binding=binding,
         )
 
+    def _take(self, designs: Stream, binding: Binding, rows: int) -> tuple[Tensor, Tensor]:
+        """Draw the next strands (rows, d) and their values (rows,)."""
+        x = designs.integers(len(LETTERS), rows, self.d).to(torch.float64)
+        return x, binding(x)
+
     def _binding(self) -> Binding:
         return Binding(TARGETS[self.target - 1])
 
     def _lower_bound(self) -> float:
         binding = self._binding()
         return float(binding.of_strands(binding.complements(self.d), self.d).max())
-
-
-class _Rows:
-    """Uniform strands, drawn in blocks; the rows do not depend on the size of blocks."""
-
-    def __init__(self, designs: Stream, d: int, binding: Binding) -> None:
-        self.designs = designs
-        self.d = d
-        self.binding = binding
-
-    def take(self, rows: int) -> tuple[Tensor, Tensor]:
-        """Return the next strands (rows, d) and their values (rows,)."""
-        x = self.designs.integers(len(LETTERS), rows, self.d).to(torch.float64)
-        return x, self.binding(x)

@@ -168,8 +168,8 @@ def test_methods_are_judged_by_the_hidden_rows_also_in_a_report(file: str, tmp_p
     assert "Hidden rows, rank" in page.text
     assert "No new design was measured: ranked by the order of hidden rows" in page.text
     assert "Regret in" not in page.text
-    told = (tmp_path / "report" / "tables" / "scores.md").read_text()
-    assert "hidden rows, rank" in told
+    scores = (tmp_path / "report" / "tables" / "scores.md").read_text()
+    assert "hidden rows, rank" in scores
 
 
 def test_the_example_of_the_package_is_the_default() -> None:
