@@ -44,7 +44,7 @@ from ddobench.parts.vae import VAE, BoundStep
 from ddobench.rng import Streams
 
 TINY = 1e-30  # smaller probabilities count as this
-ROWS_AT_ONCE = 1024
+ROWS_AT_ONCE = 1024  # designs predicted at a time
 
 
 @dataclass(kw_only=True)

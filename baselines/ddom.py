@@ -54,7 +54,7 @@ from ddobench.models.training import Training, describe_training
 from ddobench.parts.relaxation import RelaxedMethod
 from ddobench.rng import Streams
 
-CONDITIONS = 3  # inputs beside the design: time, value, whether the value is known
+CONDITIONS = 3  # inputs besides the design: time, value, whether the value is known
 # noisy designs (S, K, d) at a time -> the standard normal noise expected in them, (S, K, d)
 Noise = Callable[[Tensor, Tensor], Tensor]
 

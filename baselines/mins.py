@@ -43,9 +43,9 @@ from ddobench.rng import Streams
 
 Values = NDArray[np.float64]
 
-SMALLEST_SHARE = 1e-3
+SMALLEST_SHARE = 1e-3  # added to the share of a bin
 SMALLEST_TEMPERATURE = 1e-3
-PERCENTILE = 90.0
+PERCENTILE = 90.0  # of the values, from which the temperature is measured
 
 
 @dataclass(kw_only=True)

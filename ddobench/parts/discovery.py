@@ -29,10 +29,12 @@ from ddobench.models.least_squares import Scope, Values, least_squares, one_hot
 from ddobench.models.tensors import multiply
 from ddobench.rng import Streams
 
-Matrix = NDArray[np.float64]
+# of `Pairs`
 NOISE = 1e-6  # residuals below this many standard deviations of the values count as zero
 MOST_FEATURES = 3000  # with more, there is no further round of tests
 MOST_CELLS = 10_000  # of the tables of all pairs together
+
+Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -23,12 +23,13 @@ from ddobench.store.cache import ArrayCache
 
 NULL = 1e-3  # directions with less than this share of the largest variance are ignored
 
-Matrix = NDArray[np.float64]
+# of `Stitched`
 ROUNDS = 100  # of 2-means at most
 SEEN = 2.5  # scores beyond are mostly extrapolated
 GAP = 0.1  # between clusters that have no value in common
 FEWEST = 20  # rows of a cluster
 
+Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 
@@ -299,7 +300,7 @@ class Stitched(Scores):
         scores, around = np.empty_like(plain), np.empty_like(plain)
         self._apart = []
         for s, rows in enumerate(plain):
-            second, apart = cut_in_two(rows)
+            second, apart = find_two_clusters(rows)
             self._apart.append(apart)
             if apart < self.separation or min(second.sum(), (~second).sum()) < FEWEST:
                 scores[s], around[s] = rows, rows.mean(axis=0)
@@ -318,7 +319,7 @@ class Stitched(Scores):
         ]
 
 
-def cut_in_two(rows: Matrix) -> tuple[Mask, float]:  # (N, d) -> (N,) bool, separation
+def find_two_clusters(rows: Matrix) -> tuple[Mask, float]:  # (N, d) -> (N,) bool, separation
     """Return which rows are in the second cluster, and the separation of the two."""
     centred = torch.from_numpy(rows - rows.mean(axis=0))
     main: Tensor = torch.linalg.eigh(centred.T @ centred).eigenvectors[:, -1]

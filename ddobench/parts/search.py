@@ -20,10 +20,10 @@ from ddobench.parts.surrogates import Model
 from ddobench.rng import Streams
 
 OPTIMISERS = ("gradient", "adam")
+BEGINNINGS = ("top", "starts")  # the best visible rows, or the starts of all methods
 
 # designs (S, K, d) -> their values (S, K) and the gradient of each value (S, K, d)
 Objective = Callable[[Tensor], tuple[Tensor, Tensor]]
-BEGINNINGS = ("top", "starts")
 
 
 @dataclass(frozen=True)

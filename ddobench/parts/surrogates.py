@@ -34,11 +34,11 @@ from ddobench.parts.discovery import Discovered, Discovery
 from ddobench.rng import Streams
 
 ROWS_AT_ONCE = 1024  # designs predicted at a time
-AGGREGATES = ("mean", "min", "lcb")
+AGGREGATES = ("mean", "min", "lcb")  # of an ensemble
+ROW_CHOICES = ("bootstrap", "common")  # rows of the members of an ensemble
 
 # values of E members (E, S, K) -> the joint value (S, K) and its slope in each member (E, S, K)
 Aggregate = Callable[[Tensor], tuple[Tensor, Tensor]]
-ROWS = ("bootstrap", "common")
 
 
 @dataclass(frozen=True)
@@ -226,7 +226,7 @@ class Bootstrap(MLP):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_one_of("surrogate.rows", self.rows, ROWS)
+        check_one_of("surrogate.rows", self.rows, ROW_CHOICES)
 
     def pick_rows(self, split: Split, rng: Streams) -> Split:
         """Draw the rows of one member with replacement; held-out rows stay the same."""

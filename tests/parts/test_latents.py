@@ -16,7 +16,7 @@ from ddobench.parts.latents import (
     Oracle,
     Scores,
     Stitched,
-    cut_in_two,
+    find_two_clusters,
 )
 from ddobench.rng import Streams
 from ddobench.store.cache import ArrayCache
@@ -218,7 +218,7 @@ def test_no_variable_leaves_the_range_of_the_data() -> None:
 
 
 def test_equal_rows_are_one_cluster() -> None:
-    assert cut_in_two(np.zeros((30, 3)))[1] == 0.0
+    assert find_two_clusters(np.zeros((30, 3)))[1] == 0.0
 
 
 def test_a_separation_must_be_positive() -> None:
