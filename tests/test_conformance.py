@@ -20,7 +20,7 @@ from ddobench.check.method_promises import (
 from ddobench.check.promises import Promise, Subject, examine_all
 from ddobench.check.task_promises import SEEDS, TASK_PROMISES
 from ddobench.contracts import Dataset, Space
-from ddobench.report.diagnostics import keep_usable
+from ddobench.report.diagnostic_checks import keep_usable
 from ddobench.runner.build import build_task
 from ddobench.runner.execute import run_seeds
 from tests.support import rounding

@@ -96,9 +96,9 @@ def _describe(spec: "Specification", seeds: Seeds, fresh: int, store: "Store") -
         reasons = "; ".join(sorted(set(runs["reason"])))
         return f"{head}: {runs['status'].iloc[0]}: {reasons} ({news} in {folder})"
     told = [
-        f"{table.key} {_format_mean(score.unit, ok, float(ok[score.name].mean()))}"
-        for score, table in tabled_scores()
-        if score.board and ok[score.name].notna().any()
+        f"{score.prefix} {_format_mean(score.unit, ok, float(ok[score.name].mean()))}"
+        for score in tabled_scores()
+        if score.leaderboard and ok[score.name].notna().any()
     ]
     if ok[HEADLINE.name].isna().all():
         told.append("no new design was measured")
@@ -109,5 +109,5 @@ def _format_mean(unit: "Unit", runs: "pd.DataFrame", mean: float) -> str:
     """Return a mean for one line on a screen."""
     if unit.fraction:
         return f"{mean:.0%}"
-    told = f"({runs[unit.told_by].iloc[0]})" if unit.told_by else unit.sign
+    told = f"({runs[unit.sign_column].iloc[0]})" if unit.sign_column else unit.sign
     return f"{mean:.3g} {told}".rstrip()

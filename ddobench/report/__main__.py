@@ -10,10 +10,7 @@ _FILTER = re.compile(r"(?:only\.)?(task|method|d|n|seed|budget)=(.*)", re.DOTALL
 
 
 def format_filter(word: str) -> str:
-    """Write a filter as Hydra reads it.
-
-    `method=a,b` would choose options of a config group, `only.method=[a,b]` is a plain value.
-    """
+    """Return a filter in the form that Hydra reads: `method=a,b` becomes `only.method=[a,b]`."""
     match = _FILTER.fullmatch(word)
     if match is None:
         return word
@@ -23,7 +20,7 @@ def format_filter(word: str) -> str:
 
 
 def job(cfg: Any) -> None:
-    """Write the report a configuration asks for and say where it is."""
+    """Write the report of a configuration and print where it is."""
     from omegaconf import OmegaConf
 
     from ddobench.cli.settings import read_folder

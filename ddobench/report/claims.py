@@ -1,10 +1,10 @@
-"""Claims that stored runs can support or contradict: read from a file, checked, and asked.
+"""Claims about stored runs: their file, its checks, and the numbers that test them.
 
-A claim asks for one number per seed, by its kind: the level of a score, the difference of two
+A claim is tested by one number per seed, by its kind: the level of a score, the difference of two
 methods, or the growth of either with d. `verdicts` judges the interval of their mean.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
 from importlib import resources
@@ -42,13 +42,13 @@ class Side:
     method_variant: str = ""
 
     def __str__(self) -> str:
-        """Name it as a person would."""
+        """Name the method and its variant."""
         return f"{self.method} ({self.method_variant})" if self.method_variant else self.method
 
 
 @dataclass(frozen=True)
 class Question:
-    """Which runs to look at, which number to take of each seed, and what to expect of its mean."""
+    """Which runs a claim is about, the number taken from each seed, and the expected mean."""
 
     kind: str
     task: str
@@ -58,12 +58,12 @@ class Question:
     sides: tuple[Side, ...]  # one, or the first and the second
     low: float  # the mean is expected between these two
     high: float
-    inclusive: bool  # whether the bounds themselves will do
+    inclusive: bool  # whether the bounds are included
     task_variant: str = ""
     budget: str = "full"
     minus: str = ""  # a landmark to subtract
-    seeds: Seeds | None = None  # the only ones to look at
-    but: Seeds | None = None  # those not to look at
+    seeds: Seeds | None = None  # None: all
+    but: Seeds | None = None  # seeds to leave out
 
     def expectation(self) -> str:
         """Describe what the mean is expected to be."""
@@ -74,48 +74,44 @@ class Question:
         return f"below {_format(self.high)}"
 
     def across(self, low: float, high: float) -> str:
-        """Name the bounds that an interval reaches across."""
+        """Return the bounds that an interval includes."""
         bounds = [bound for bound in (self.low, self.high) if low <= bound <= high]
         return " and ".join(_format(bound) for bound in bounds)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The numbers of one place, one per seed; none where the reason says why."""
+    """The numbers for one d, or for all of them in a question of growth."""
 
     where: str
     numbers: "pd.Series[float]"  # by seed
-    lost: int  # seeds that all sides have tried but that have no number
+    lost: int  # seeds that all sides have run but that have no number
     unit: str
-    reason: str = ""
-    oldest: pd.Timestamp | None = None  # when the first of the runs was finished, if they say so
-    undated: bool = False  # whether some do not
-    seen: pd.Timestamp | None = None  # when a first seed had all its runs: a number could be seen
+    reason: str = ""  # why there are no numbers
+    oldest: pd.Timestamp | None = None  # when the first of the runs finished, if known
+    undated: bool = False  # whether some runs have no date
+    seen: pd.Timestamp | None = None  # when the first seed had all its runs
 
 
-Kind = Callable[[pd.DataFrame, Question], list[Answer]]
+def answer(runs: pd.DataFrame, question: Question) -> list[Answer]:
+    """Return the numbers of a question, one answer per d, or one for the slope on d.
 
-
-def answer_level(runs: pd.DataFrame, question: Question) -> list[Answer]:
-    """Take the score of one method, from a landmark if asked to, at each d."""
-    return [_answer(runs, question, d) for d in question.d]
-
-
-def answer_difference(runs: pd.DataFrame, question: Question) -> list[Answer]:
-    """Take the first method's score minus the second's on the same seed, at each d."""
-    return [_answer(runs, question, d) for d in question.d]
-
-
-def answer_growth(runs: pd.DataFrame, question: Question) -> list[Answer]:
-    """Take the slope on d of a score, or of the difference of two, over all d at once."""
+    A number is the score of one side, minus a landmark if there is one, or the first side's score
+    minus the second's on the same seed.
+    """
     answers = [_answer(runs, question, d) for d in question.d]
+    return answers if question.kind != "growth" else [_answer_growth(answers, question)]
+
+
+def _answer_growth(answers: Sequence[Answer], question: Question) -> Answer:
+    """Return the slope on d of every seed."""
     where = f"d = {', '.join(map(str, question.d))}"
     unit = f"{answers[0].unit} per dimension"
     reason = "; ".join(answer.reason for answer in answers if answer.reason)
     numbers = [answer.numbers for answer in answers]
     whole = pd.concat(numbers, axis=1, keys=question.d, join="inner")
     if reason or whole.empty:
-        return [Answer(where, whole.sum(axis=1), 0, unit, reason or "no seed has every d")]
+        return Answer(where, whole.sum(axis=1), 0, unit, reason or "no seed has every d")
     steps = np.asarray(question.d, dtype=float) - np.mean(question.d)
     slopes = (whole * steps).sum(axis=1) / float((steps**2).sum())
     lost = max(answer.lost for answer in answers)
@@ -124,19 +120,7 @@ def answer_growth(runs: pd.DataFrame, question: Question) -> list[Answer]:
         for moments in ([one.oldest for one in answers], [one.seen for one in answers])
     )
     undated = any(answer.undated for answer in answers)
-    return [Answer(where, slopes, lost, unit, "", oldest, undated, seen)]
-
-
-KINDS: Mapping[str, tuple[Kind, int]] = {  # with how many sides each has at most
-    "level": (answer_level, 1),
-    "difference": (answer_difference, 2),
-    "growth": (answer_growth, 2),
-}
-
-
-def answer(runs: pd.DataFrame, question: Question) -> list[Answer]:
-    """Return the numbers that a question asks for, one answer per place."""
-    return KINDS[question.kind][0](runs, question)
+    return Answer(where, slopes, lost, unit, "", oldest, undated, seen)
 
 
 def _answer(runs: pd.DataFrame, question: Question, d: int) -> Answer:
@@ -195,48 +179,48 @@ def _scores(runs: pd.DataFrame, question: Question) -> "pd.Series[float]":
 
 
 def _same_words(variants: "pd.Series[str]", wanted: str) -> "pd.Series[bool]":
-    """Say which variants change what is wanted and nothing else, in any order."""
+    """Return which variants have the wanted settings, in any order."""
     settings = split_variant(wanted)
     return variants.map(lambda variant: split_variant(variant) == settings).astype(bool)
 
 
 def _unit(cell: pd.DataFrame, score: str) -> str:
     unit = find_score(score).unit
-    if unit.told_by:
-        named = "".join(cell[unit.told_by].head(1))
+    if unit.sign_column:
+        named = "".join(cell[unit.sign_column].head(1))
         return {"raw": "raw units", "": "raw units"}.get(named, named)
     return unit.sign
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One sentence about methods, where it was said, and the question that would decide it."""
+    """A sentence about methods, its source, and the question that decides it."""
 
     id: str
     text: str
     source: str
     where: str
-    command: str  # what to run for it
+    command: str  # that makes its runs
     question: Question
-    declared: datetime | None = None  # when it was written down
-    in_view: bool = False  # written with its runs in view: its verdict only describes them
-    explained_by: tuple[str, ...] = ()  # the ids of claims that say why it would not hold
+    declared: datetime | None = None  # when it was written
+    in_view: bool = False  # written after its runs were seen: its verdict only describes them
+    explained_by: tuple[str, ...] = ()  # the ids of claims that explain why it may not hold
 
 
 @dataclass(frozen=True)
 class Reading:
-    """Another way to read the claims of the paper: another score, variant or number of rows."""
+    """An alternative reading of the paper's claims: another score, variant or number of rows."""
 
     name: str
     score: str = ""  # instead of the headline
-    methods: tuple[str, ...] = ()  # that have the variant, unless they depart there already
+    methods: tuple[str, ...] = ()  # that get the variant, unless they set the same already
     method_variant: str = ""
     n: int | None = None
 
 
 @dataclass(frozen=True)
 class ClaimFile:
-    """What a file of claims holds."""
+    """The content of a file of claims."""
 
     claims: tuple[Claim, ...]
     readings: tuple[Reading, ...] = ()
@@ -254,18 +238,18 @@ def read_claims(file: str | Path | None = None) -> ClaimFile:
         content = yaml.safe_load(text)
     except OSError as error:
         raise UsageError(
-            f"claims must be a file of claims, got {file} which cannot be read ({error.strerror})"
+            f"claims must be a readable file of claims, got {file} ({error.strerror})"
         ) from None
     except RecursionError:
-        raise UsageError(f"claims must be YAML of a few levels, got {file} which is deep") from None
-    except (yaml.YAMLError, ValueError) as error:  # no YAML, no text, no such date
+        raise UsageError(f"claims must be YAML with few levels, got {file} with too many") from None
+    except (yaml.YAMLError, ValueError) as error:  # not YAML, not text, or an impossible date
         problem = " ".join(str(error).split())
-        raise UsageError(f"claims must be YAML, got {file} which is not: {problem}") from None
+        raise UsageError(f"claims must be valid YAML, got {file}: {problem}") from None
     return parse_claims(content)
 
 
 def parse_claims(content: Any) -> ClaimFile:
-    """Check what a file of claims holds and return it."""
+    """Check the content of a file of claims and return it."""
     if not isinstance(content, Mapping) or not isinstance(content.get("claims"), list):
         raise UsageError("a file of claims must have a list under the key claims, got none")
     entries = enumerate(content["claims"], start=1)
@@ -273,7 +257,7 @@ def parse_claims(content: Any) -> ClaimFile:
     names = [claim.id for claim in claims]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise UsageError(f"every claim must have an id of its own, got {twice[0]!r} twice")
+        raise UsageError(f"every claim must have a unique id, got {twice[0]!r} twice")
     for claim in claims:
         for name in claim.explained_by:
             _check_choice(f"explained_by of claim {claim.id}", name, names)
@@ -306,7 +290,7 @@ def _parse_reading(entry: Any) -> Reading:
 
 
 def _parse_claim(place: int, entry: Any) -> list[Claim]:
-    """Return a claim, and behind it the same on other seeds if it is to be tested again."""
+    """Return a claim, followed by its repetition on fresh seeds if it has one."""
     named = entry.get("id", f"number {place}") if isinstance(entry, Mapping) else f"number {place}"
     about = f"claim {named}"
     _check_keys(about, entry, _CLAIM, needed=("id", "text", "test"))
@@ -329,9 +313,9 @@ def _parse_claim(place: int, entry: Any) -> list[Claim]:
 
 
 def _repeat(claim: Claim, again: Any) -> list[Claim]:
-    """Return a claim that was written with its runs in view, and the test of it on fresh seeds.
+    """Return a claim written after its runs were seen, and its repetition on fresh seeds.
 
-    The fresh seeds feed the second alone.
+    Only the second uses the fresh seeds.
     """
     about = f"again of claim {claim.id}"
     _check_keys(about, again, _AGAIN, needed=("seeds", "declared"))
@@ -351,7 +335,7 @@ def _repeat(claim: Claim, again: Any) -> list[Claim]:
 def _parse_test(about: str, test: Any) -> Question:
     _check_keys(about, test, None, needed=("kind",))
     kind = str(test["kind"])
-    _check_choice(f"kind in the {about}", kind, tuple(KINDS))
+    _check_choice(f"kind in the {about}", kind, tuple(_SIDES))
     sides = _SIDES[kind]
     needed = sides[:1] if kind == "growth" else sides
     minus = ("minus",) if kind == "level" else ()
@@ -389,7 +373,7 @@ def _parse_seeds(name: str, seeds: Any) -> Seeds:
 
 
 def _parse_moment(name: str, moment: Any) -> datetime | None:
-    """Read when a claim was declared; a day stands for its end."""
+    """Return when a claim was declared; a day counts as its end."""
     if moment is None:
         return None
     if isinstance(moment, datetime):
@@ -439,7 +423,7 @@ def _check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
 
 
 def _check_keys(about: str, entry: Any, known: Sequence[str] | None, needed: Sequence[str]) -> None:
-    """Raise unless the entry is a mapping with the keys it needs and none that is unknown."""
+    """Raise unless the entry is a mapping with all needed keys and no unknown ones."""
     if not isinstance(entry, Mapping):
         raise UsageError(f"{about} must be a mapping with {', '.join(needed)}, got {entry!r}")
     absent = [key for key in needed if key not in entry]

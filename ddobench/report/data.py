@@ -1,8 +1,8 @@
-"""What a report rests on: the stored runs, made uniform and filtered, and what follows from them.
+"""The data behind a report: the stored runs in uniform columns, filtered, and tables of them.
 
-A number that cannot be averaged, infinite or with infinite powers, makes its run a failed one, with
-the number as its reason, so that tables name it and no mean rests on it. What a method predicts may
-be any number: it is left out, and the run stays.
+A run with a number that cannot be averaged (infinite, or so large that its powers are) counts as
+failed, with the number as its reason. Predictions may be any number: such a one is dropped, and the
+run stays.
 """
 
 import logging
@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 
 from ddobench.errors import UsageError
 from ddobench.registry import PARTS
-from ddobench.report.diagnostics import LARGEST, keep_usable
+from ddobench.report.diagnostic_checks import LARGEST, keep_usable
 from ddobench.report.tables.choices import choice_table, read_judgements
 from ddobench.report.tables.factorial import Factorial, find_factorials
+from ddobench.report.tables.leaderboard import leaderboard, score_table
 from ddobench.report.tables.paired import control_table, pair_table
-from ddobench.report.tables.scores import leaderboard, score_table
 from ddobench.report.tables.select import (
     BY_SIZE,
     SERIES,
@@ -32,7 +32,7 @@ from ddobench.report.tables.select import (
     best_visible_values,
     share_of_optimum,
 )
-from ddobench.report.tables.settings import Sweep, find_sweeps, setting_table
+from ddobench.report.tables.setting_sweeps import Sweep, find_sweeps, setting_table
 from ddobench.report.tables.standings import Lineup, find_lineups, standing_table
 from ddobench.report.tables.styles import Key, MethodRemarks, Style, assign_styles, find_remarks
 from ddobench.scores import (
@@ -62,10 +62,7 @@ _PACKAGES = ("ddobench", "torch", "numpy", "scipy")
 
 @dataclass(frozen=True)
 class ReportData:
-    """The runs behind a report, how each series of them looks, and what their tasks look like.
-
-    Tables are computed when they are first asked for, and once.
-    """
+    """The runs behind a report, their curves, styles and task samples; tables are cached."""
 
     runs: pd.DataFrame
     styles: Mapping[Key, Style]  # by task, method and method variant
@@ -76,18 +73,16 @@ class ReportData:
     provenance: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by path
     folder: Path | None = None  # where the paths of the runs start
     left_out: Mapping[str, str] = field(default_factory=dict)  # reasons, by the path of a file
-    named: set[str] = field(default_factory=set)  # paths of runs whose odd diagnostics were named
+    warned: set[str] = field(default_factory=set)  # paths of runs with unusable diagnostics
 
     def diagnostics(self, path: str) -> dict[str, Any]:
         """Read the diagnostics of one run; this opens its file."""
         if self.folder is None:
             return {}
         usable, odd = keep_usable(store.read_diagnostics(self.folder / path))
-        if odd and path not in self.named:
-            self.named.add(path)
-            log.warning(
-                "%s has diagnostics that cannot be used and are left out: %s", path, ", ".join(odd)
-            )
+        if odd and path not in self.warned:
+            self.warned.add(path)
+            log.warning("%s: unusable diagnostics are left out: %s", path, ", ".join(odd))
         return usable
 
     def style(self, row: Any) -> Style:
@@ -106,7 +101,7 @@ class ReportData:
 
     @cached_property
     def best_visible(self) -> pd.DataFrame:
-        """What the best visible design is worth at every size."""
+        """The mean value of the best visible design at every size."""
         return best_visible_means(self.runs)
 
     @cached_property
@@ -146,12 +141,12 @@ class ReportData:
 
     @cached_property
     def judgements(self) -> pd.DataFrame:
-        """How methods that choose among candidates judged each; this opens their files."""
+        """The candidates of methods that choose among some; this opens their files."""
         return read_judgements(self.runs, self.diagnostics)
 
     @cached_property
     def choices(self) -> pd.DataFrame:
-        """What methods that choose among candidates chose, and why."""
+        """Which candidates were chosen, and why."""
         return choice_table(self.judgements, self.styles)
 
     def commands(self, drawn: pd.DataFrame) -> tuple[str, ...]:
@@ -167,7 +162,7 @@ class ReportData:
         filters: Mapping[str, Any] | None = None,
         remarks: MethodRemarks = (),
     ) -> "ReportData":
-        """Take the runs of a results folder that pass the filters, with remarks on methods."""
+        """Read the runs of a results folder that pass the filters."""
         found = store.survey(folder)
         data = cls.of(
             found.runs, filters, store.load_samples(folder), found.curves,
@@ -190,7 +185,7 @@ class ReportData:
         curves: pd.DataFrame | None = None,
         remarks: Mapping[str, tuple[str, ...]] | None = None,
     ) -> "ReportData":
-        """Take the stored runs that pass the filters, with their curves, portraits and remarks."""
+        """Prepare the stored runs that pass the filters; `remarks` are by digest."""
         uniform = _with_ends_of_curves(make_uniform(stored, curves), curves)
         uniform[BEST_VISIBLE.name] = best_visible_values(uniform)
         runs = filter_runs(_keep_configurations_apart(uniform), filters or {})
@@ -201,7 +196,7 @@ class ReportData:
 
 
 def _curves_of(runs: pd.DataFrame, stored: pd.DataFrame | None) -> pd.DataFrame:
-    """Return the curves of the runs with a score, under the names that the runs have here."""
+    """Return the curves of the runs with a score, with the keys of these runs."""
     scored = (runs["status"] == "ok") & runs[HEADLINE.name].notna()
     finished = runs.loc[scored, [*BY_SIZE, *SERIES, "digest", "seed"]]
     if stored is None:
@@ -211,7 +206,7 @@ def _curves_of(runs: pd.DataFrame, stored: pd.DataFrame | None) -> pd.DataFrame:
 
 
 def make_uniform(stored: pd.DataFrame, curves: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Keep the columns we know, each in its type; what an older record lacks is empty or NaN."""
+    """Keep the known columns, each in its type; a column that is missing is empty or NaN."""
     known = {*_WORDS, *stored_names(), *_SCALES, *_WHOLES, *PARTS, "path"}
     runs = stored[[name for name in stored if name in known]].copy()
     for column in _WORDS:
@@ -230,15 +225,15 @@ def make_uniform(stored: pd.DataFrame, curves: pd.DataFrame | None = None) -> pd
 
 
 def _keep_configurations_apart(runs: pd.DataFrame) -> pd.DataFrame:
-    """Name the digest where runs look alike but are not: another version or a deeper override."""
-    looks_alike = runs.groupby([*BY_SIZE, *SERIES])["digest"].transform("nunique") > 1
+    """Add the digest to the variant where different configurations have the same names."""
+    ambiguous = runs.groupby([*BY_SIZE, *SERIES])["digest"].transform("nunique") > 1
     named = runs["method_variant"] + " digest=" + runs["digest"].str[:8]
-    runs["method_variant"] = runs["method_variant"].where(~looks_alike, named.str.strip())
+    runs["method_variant"] = runs["method_variant"].where(~ambiguous, named.str.strip())
     return runs
 
 
 def _with_ends_of_curves(runs: pd.DataFrame, curves: pd.DataFrame | None) -> pd.DataFrame:
-    """Add the scores that are not stored: the last known number of a curve, NaN without one."""
+    """Add the scores that are not stored: the last known number of a curve, else NaN."""
     wanted = unstored_curves()
     runs = runs.drop(columns=[*wanted], errors="ignore")
     if curves is None or not {"digest", "seed", "iteration"} <= {*curves}:
@@ -253,25 +248,19 @@ def _with_ends_of_curves(runs: pd.DataFrame, curves: pd.DataFrame | None) -> pd.
 
 
 def filter_runs(runs: pd.DataFrame, filters: Mapping[str, Any]) -> pd.DataFrame:
-    """Keep the runs that pass all filters, each a column with the values wanted of it."""
+    """Keep the runs that have one of the wanted values in each column; None wants all."""
     for name, wanted in filters.items():
-        runs = _filter(runs, name, wanted)
+        if wanted is None:
+            continue
+        values = _wanted_values(name, wanted)
+        stored = set(runs[name])
+        unknown = [value for value in values if value not in stored]
+        if unknown and stored:
+            raise UsageError(
+                f"{name} must be a stored value, one of {_join(stored)}, got {_join(unknown)}"
+            )
+        runs = runs[runs[name].isin(values)]
     return runs
-
-
-def _filter(runs: pd.DataFrame, name: str, wanted: Any) -> pd.DataFrame:
-    """Keep the runs whose `name` is wanted; None wants all, a value nobody stored is an error."""
-    if wanted is None:
-        return runs
-    values = _wanted_values(name, wanted)
-    stored = set(runs[name])
-    unknown = [value for value in values if value not in stored]
-    if unknown and stored:
-        raise UsageError(
-            f"{name} must be one of {_enumerate(stored)}, which is what is stored, "
-            f"got {_enumerate(unknown)}"
-        )
-    return runs[runs[name].isin(values)]
 
 
 def _wanted_values(name: str, wanted: Any) -> list[Any]:
@@ -282,18 +271,16 @@ def _wanted_values(name: str, wanted: Any) -> list[Any]:
     return [value if name in _WHOLES else str(value) for value in values]
 
 
-def _enumerate(values: Iterable[Any]) -> str:
-    return ", ".join(
-        str(value) for value in sorted(values, key=lambda value: (str(type(value)), value))
-    )
+def _join(values: Iterable[Any]) -> str:
+    return ", ".join(map(str, sorted(values, key=lambda value: (str(type(value)), value))))
 
 
 @cache
 def _without_folder(command: str) -> str:
-    """Return a command without the folder its results went to, which is a matter of one machine."""
+    """Return a command without its results folder, which is specific to a machine."""
     try:
         words = shlex.split(command)
-    except ValueError:  # a quote that never ends: left as it was typed
+    except ValueError:  # an open quote
         return command
     if not any(word.startswith("results_dir=") for word in words):
         return command
@@ -301,7 +288,7 @@ def _without_folder(command: str) -> str:
 
 
 def fail_unusable_runs(runs: pd.DataFrame, curves: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Let finished runs fail that measured what cannot be averaged, in a score or in a curve."""
+    """Mark finished runs as failed if a measured score or curve cannot be averaged."""
     finished = runs["status"] == "ok"
     reasons = pd.Series("", index=runs.index, dtype=object)
     for name in stored_names():
@@ -323,25 +310,25 @@ def fail_unusable_runs(runs: pd.DataFrame, curves: pd.DataFrame | None = None) -
 
 
 def drop_unusable_points(points: pd.DataFrame) -> pd.DataFrame:
-    """Leave out what cannot be averaged from curves."""
+    """Replace what cannot be averaged in curves by NaN."""
     names = [name for name in curve_names() if name in points]
     numbers = points[names].apply(pd.to_numeric, errors="coerce")
     return points.assign(**{name: numbers[name].where(~too_large(numbers[name])) for name in names})
 
 
 def too_large(numbers: "pd.Series[float]") -> NDArray[np.bool_]:
-    """Tell which numbers cannot be averaged; what is not there is not among them."""
+    """Return which numbers cannot be averaged; NaN is not among them."""
     found: NDArray[np.bool_] = np.abs(numbers.to_numpy(float)) > LARGEST
     return found
 
 
 def _explain(name: str) -> str:
-    return f"it stored a {name} that is infinite or beyond {LARGEST:g}; none of its scores is used"
+    return f"{name} is infinite or beyond {LARGEST:g}, so no score of this run is used"
 
 
 @dataclass(frozen=True)
 class Origins:
-    """The stamps of a set of runs, each formatted for people."""
+    """When and where a set of runs was made, formatted."""
 
     stored: str
     versions: tuple[str, ...]
@@ -350,13 +337,13 @@ class Origins:
 
 
 def find_origins(data: ReportData) -> Origins:
-    """Gather the stamps of all runs; for the date of an older run that of its file stands in."""
+    """Collect the provenance of all runs."""
     runs = data.runs
     samples = [data.provenance[path] for path in _paths(runs) if path in data.provenance]
     changed = {sample.get("revision") for sample in samples if sample.get("dirty")}
     known = {*runs["revision"], *(sample.get("revision") for sample in samples)}
     return Origins(
-        stored=_span([*_days_told(runs), *_days_of_files(data.folder, runs)]),
+        stored=_span(_days(runs, data.folder)),
         versions=_distinct(
             " · ".join(
                 [f"Python {sample.get('python', '?')}"]
@@ -379,18 +366,12 @@ def _paths(runs: pd.DataFrame) -> "pd.Series[str]":
     return runs.get("path", pd.Series(index=runs.index, dtype=str))
 
 
-def _days_told(runs: pd.DataFrame) -> list[str]:
-    """Return the days on which runs say that they finished."""
+def _days(runs: pd.DataFrame, folder: Path | None) -> Iterator[str]:
+    """Yield the days on which runs finished, or on which the file of an undated run changed."""
     moments = pd.to_datetime(runs["finished"], utc=True, errors="coerce", format="ISO8601")
-    return [moment.date().isoformat() for moment in moments.dropna()]
-
-
-def _days_of_files(folder: Path | None, runs: pd.DataFrame) -> Iterator[str]:
-    """Yield the days on which the files of runs that do not say so were last changed."""
-    if folder is None:
-        return
+    yield from (moment.date().isoformat() for moment in moments.dropna())
     for path in _paths(runs)[runs["finished"] == ""].dropna():
-        if (folder / path).exists():
+        if folder is not None and (folder / path).exists():
             yield datetime.fromtimestamp((folder / path).stat().st_mtime, UTC).date().isoformat()
 
 

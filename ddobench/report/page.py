@@ -1,4 +1,4 @@
-"""The page: one self-contained HTML file, everything a user can configure escaped."""
+"""The page of a report: one self-contained HTML file in which every stored text is escaped."""
 
 import base64
 import math
@@ -13,13 +13,13 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from ddobench.report.answers import find_answers
 from ddobench.report.data import Origins, ReportData
 from ddobench.report.figures.figure import FORMATS, Figure
 from ddobench.report.figures.gallery import choose_leading, list_omitted
-from ddobench.report.figures.graphs import choose_portraits
+from ddobench.report.figures.graph_figures import choose_portraits
 from ddobench.report.single_runs import DIGITS, first_addresses, gather_single_runs, pack
-from ddobench.report.tables.scores import position_of
+from ddobench.report.summary import summarise
+from ddobench.report.tables.leaderboard import position_of
 from ddobench.report.tables.select import BY_SIZE, SERIES
 from ddobench.report.tables.styles import explain_signs
 from ddobench.report.tables.table import MINUS, Group, Table, file_stem, format_ranges
@@ -27,17 +27,17 @@ from ddobench.report.verdicts import (
     NOTE,
     Judgement,
     by_source,
-    count_results,
+    format_counts,
     format_declared,
     format_finding,
     format_reason,
 )
 from ddobench.stats.samples import FEW
 
-MOST_BYTES = 1_000_000  # of the figures in the page: it is to open quickly on a phone
+MOST_BYTES = 1_000_000  # of the figures in the page, so that it opens quickly on a phone
 FIRST_SWEEP = "python -m ddobench -m 'method=glob(*)' task=quadratic d=10,20,40 seed=0-9"
 _OF_TASK = ("controls", "settings", "choices", "pairs", "scores")  # tables in a task's section
-_OVERALL = ("standings", "cross", "cross_levels")  # tables of several tasks
+_OVERALL = ("standings", "cross", "cross_levels")  # tables across tasks
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def render_page(contents: Contents) -> str:
         contents=contents,
         runs=data.runs,
         counts=data.runs["status"].value_counts().to_dict(),
-        answers=find_answers(data, contents.judged),
+        summary=summarise(data, contents.judged),
         leading=[
             _figure_part(figure, contents, embedded=embedded)
             for figure, embedded in zip(leading, _fit(leading, contents), strict=True)
@@ -99,8 +99,8 @@ def render_page(contents: Contents) -> str:
         methods=_methods(data),
         single_runs=gather_single_runs(data),
         digits=DIGITS,
-        script=Markup(script),  # ours alone: no data is rendered into it
-        script_source=name_script(script),
+        script=Markup(script),  # contains no data
+        script_hash=hash_script(script),
         commands=sorted(set(data.runs["command"]) - {""}),
         signs=explain_signs(data.styles.values()),
         first_sweep=FIRST_SWEEP,
@@ -127,9 +127,9 @@ def _methods(data: ReportData) -> list[tuple[str, str]]:
 
 
 def _task_part(task: str, contents: Contents, aside: Sequence[Figure]) -> dict[str, Any]:
-    """Gather what the page says of one task, with those of its figures that do not lead."""
+    """Return the part of one task, with those of its figures that do not lead the page."""
     figures = [figure for figure in aside if figure.task == task]
-    portraits = [item for item in contents.data.portraits if item.task == task]
+    samples = [item for item in contents.data.portraits if item.task == task]
     tables: list[tuple[Table, list[Group]]] = [
         (contents.tables[name], contents.tables[name].of_task(task)) for name in _OF_TASK
     ]
@@ -137,7 +137,7 @@ def _task_part(task: str, contents: Contents, aside: Sequence[Figure]) -> dict[s
         "name": task,
         "anchor": f"task-{file_stem(task)}",
         "remarks": contents.remarks.get(task, ()),
-        "portraits": choose_portraits(portraits),
+        "samples": choose_portraits(samples),
         "pictures": [_figure_part(item, contents) for item in figures if item.about_task],
         "figures": [_figure_part(item, contents) for item in figures if not item.about_task],
         "tables": [(table, groups) for table, groups in tables if groups],
@@ -147,12 +147,12 @@ def _task_part(task: str, contents: Contents, aside: Sequence[Figure]) -> dict[s
 def _claim_parts(judged: Judgement) -> list[dict[str, Any]]:
     """Return a part for the claims of each source."""
     order = ["holds", "fails", "undecided", "not run"]
-    titles = {"paper": "The paper's claims, as declared", "ours": "Claims of ours"}
+    titles = {"paper": "The paper's claims, in the declared reading", "ours": "Our own claims"}
     return [
         {
             "source": source,
             "title": titles[source],
-            "summary": f"{len(own)} tests: {count_results([v.result for v in own], order)}.",
+            "summary": f"{len(own)} tests: {format_counts([v.result for v in own], order)}.",
             "claims": [
                 {
                     "verdict": verdict,
@@ -174,13 +174,13 @@ def _claim_parts(judged: Judgement) -> list[dict[str, Any]]:
 
 
 def _fit(leading: Sequence[Figure], contents: Contents) -> list[bool]:
-    """Say which of the leading figures the page has room for; it shows the files of the others."""
+    """Return which of the leading figures are embedded; of the others the page shows the files."""
     sizes = np.cumsum([len(contents.svgs[figure.name]) for figure in leading])
     return [bool(size <= MOST_BYTES) for size in sizes]
 
 
 def _figure_part(figure: Figure, contents: Contents, *, embedded: bool = False) -> dict[str, Any]:
-    """Gather what the page shows of a figure: the figure itself, or its file."""
+    """Return a figure with its links, and its SVG if it is embedded."""
     svg = contents.svgs[figure.name]
     links = [(end.upper(), f"figures/{figure.name}.{end}") for end in contents.formats]
     if figure.table:
@@ -193,32 +193,32 @@ def _figure_part(figure: Figure, contents: Contents, *, embedded: bool = False) 
 
 
 def format_sort_value(value: Any) -> str:
-    """Format the number that a table is sorted by with every digit, a missing one as nothing."""
+    """Format the number that a table is sorted by with every digit, "" for a missing one."""
     number = float(value)
     return repr(number) if math.isfinite(number) else ""
 
 
 def set_formula(text: str) -> Markup:
-    """Set a formula of plain text: w_C with an index, R^41 with an exponent, true minus signs."""
+    """Typeset a plain formula: w_C with an index, R^41 with an exponent, and minus signs."""
     formula = str(escape(text)).replace("-", MINUS)
     formula = re.sub(r"_([A-Za-z]|\d+)(?!\w)", r"<sub>\1</sub>", formula)
     return Markup(re.sub(r"\^([A-Za-z]|\d+)(?!\w)", r"<sup>\1</sup>", formula))
 
 
 def embed_svg(svg: str, name: str, title: str) -> Markup:
-    """Make a stand-alone SVG part of a page: ids of its own, a size that adapts, a spoken title."""
+    """Prepare an SVG for embedding: unique ids, flexible size, and a title for screen readers."""
     body = svg[svg.index("<svg") :]
     body = re.sub(r"<metadata>.*?</metadata>", "", body, count=1, flags=re.DOTALL)
-    own = f"f{crc32(name.encode()):x}-"  # short: every letter of every text of a figure has it
-    body = re.sub(r'\bid="', f'id="{own}', body)
-    body = re.sub(r'href="#', f'href="#{own}', body)
-    body = re.sub(r"url\(#", f"url(#{own}", body)
+    prefix = f"f{crc32(name.encode()):x}-"  # short, as every glyph has it
+    body = re.sub(r'\bid="', f'id="{prefix}', body)
+    body = re.sub(r'href="#', f'href="#{prefix}', body)
+    body = re.sub(r"url\(#", f"url(#{prefix}", body)
     tag, rest = body.split(">", 1)
     tag = re.sub(r'\s(?:width|height)="[^"]*"', "", tag)
-    spoken = Markup('{} role="img" aria-label="{}">').format(Markup(tag), title)
-    return spoken + Markup(rest)
+    labelled = Markup('{} role="img" aria-label="{}">').format(Markup(tag), title)
+    return labelled + Markup(rest)
 
 
-def name_script(script: str) -> str:
-    """Name a script as a content security policy does, so that a browser runs no other."""
+def hash_script(script: str) -> str:
+    """Return the hash of a script for a content security policy that allows no other script."""
     return f"sha256-{base64.b64encode(sha256(script.encode()).digest()).decode()}"

@@ -1,4 +1,4 @@
-"""The data behind the section of single runs: every run, small enough to travel in the page."""
+"""The data behind the page's section of single runs, compressed to fit into the page."""
 
 import base64
 import gzip
@@ -27,33 +27,33 @@ from ddobench.variants import split_variant
 log = logging.getLogger(__name__)
 
 MOST_RUNS = 20_000
-MOST_BYTES = 500_000  # of the packed runs: a page is to open quickly on a phone
-MOST_EDGES = 1_000_000  # of all graphs together; those beyond have their numbers only
+MOST_BYTES = 500_000  # of the packed runs, so that the page opens quickly on a phone
+MOST_EDGES = 1_000_000  # of all graphs together; further graphs are not drawn
 DIGITS = 4  # significant, of every number in the page
 _GROUP = [*BY_SIZE, *SERIES, "digest"]
 _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-_NO_NAME = re.compile(r"(?i)true|false|null|[-+.\de]+")
+_YAML_VALUE = re.compile(r"(?i)true|false|null|[-+.\de]+")
 
 
 @dataclass(frozen=True)
 class SingleRuns:
-    """The runs that one can look at in the page, packed, and those there was no room for."""
+    """The runs in the page, packed, and those that did not fit."""
 
     packed: str
     shown: int
-    left_out: list[str]  # one line for each configuration
+    left_out: list[str]  # a line for each configuration
 
 
 def gather_single_runs(
     data: ReportData, most: int = MOST_RUNS, room: int = MOST_BYTES
 ) -> SingleRuns:
-    """Pack the runs for the page, the first seeds of every configuration if they are too many."""
+    """Pack the runs for the page; if they are too many, the first seeds of each configuration."""
     runs = data.runs
     place = runs.groupby("digest").cumcount().to_numpy()
     kept = np.sort(np.argsort(place, kind="stable")[:most])
     packed = pack(collect_runs(data, runs.iloc[kept].reset_index(drop=True)))
     if len(packed) > room and len(kept) > 1:
-        fewer = int(0.95 * len(kept) * room / len(packed))  # somewhat less than would fit
+        fewer = int(0.95 * len(kept) * room / len(packed))  # slightly fewer than would fit
         return gather_single_runs(data, max(1, fewer), room)
     lost = runs.drop(index=runs.index[kept])
     return SingleRuns(
@@ -73,7 +73,7 @@ def address_of(row: Mapping[Hashable, Any]) -> str:
 
 
 def first_addresses(runs: pd.DataFrame) -> dict[tuple[Any, ...], str]:
-    """Return the address of the first run of each series of each cell, a finished one if any."""
+    """Return the address of the first run of each size and series, a finished one if any."""
     ordered = runs.sort_values("status", key=lambda status: status != "ok", kind="stable")
     first = ordered.drop_duplicates([*BY_SIZE, *SERIES])
     places = first[[*BY_SIZE, *SERIES]].itertuples(index=False, name=None)
@@ -81,23 +81,23 @@ def first_addresses(runs: pd.DataFrame) -> dict[tuple[Any, ...], str]:
 
 
 def pack(content: Mapping[str, Any] | str) -> str:
-    """Pack data as text that any page can hold; the same data always gives the same text."""
+    """Compress data to text; the same data always gives the same text."""
     text = json.dumps(content, separators=(",", ":"), allow_nan=False)
     return base64.b64encode(gzip.compress(text.encode(), 5, mtime=0)).decode()
 
 
 def collect_runs(data: ReportData, runs: pd.DataFrame) -> dict[str, Any]:
-    """Lay out runs column by column, everything that several of them share only once."""
+    """Return the runs by column, with what several of them share stored once."""
     groups = runs.groupby(_GROUP, sort=True)
     heads = [rows.iloc[0] for _, rows in groups]
     graphs, graph_of = collect_graphs(data, runs)
     judged, judged_of = collect_judgements(data, runs)
     origins = _share(_column(runs, "path").map(data.provenance).map(json.dumps, "ignore"))
     origins["texts"] = [_format(json.loads(text)) for text in origins["texts"]]
-    told = [score for score in page_scores() if score.name in runs]
+    shown = [score for score in page_scores() if score.name in runs]
     drawn = drawn_curves()
     return {
-        "scores": [[score.name, score.page, score.unit.name, score.meaning] for score in told],
+        "scores": [[s.name, capitalise(s.label), s.unit.name, s.meaning] for s in shown],
         "lines": [[c.name, c.line, c.predicted] for c in drawn if not c.unit.fraction],
         "shares": [[c.name, c.line] for c in drawn if c.unit.fraction],
         "marks": [[mark.name, mark.label] for mark in LANDMARKS],
@@ -112,7 +112,7 @@ def collect_runs(data: ReportData, runs: pd.DataFrame) -> dict[str, Any]:
             "reason": _share(runs["reason"]),
             "sweep": _share(runs["command"]),
             "origin": origins,
-            "scores": {score.name: round_numbers(runs[score.name]) for score in told},
+            "scores": {score.name: round_numbers(runs[score.name]) for score in shown},
         },
         "graphs": graphs,
         "judged": judged,
@@ -120,10 +120,15 @@ def collect_runs(data: ReportData, runs: pd.DataFrame) -> dict[str, Any]:
     }
 
 
+def capitalise(text: str) -> str:
+    """Return a text with a capital first letter; the others stay."""
+    return text[:1].upper() + text[1:]
+
+
 def collect_judgements(
     data: ReportData, runs: pd.DataFrame
 ) -> tuple[list[list[dict[str, Any]]], list[int | None]]:
-    """Return what was judged before a choice, and for every run which of it is its own, if any."""
+    """Return the judged candidates, and for every run the index of its own, if any."""
     lists: list[list[dict[str, Any]]] = []
     places: dict[tuple[Any, ...], int] = {}
     for key, own in data.judgements.groupby(["digest", "seed"], sort=False):
@@ -141,7 +146,7 @@ def collect_judgements(
 
 
 def _group(head: "pd.Series[Any]", data: ReportData) -> dict[str, Any]:
-    """Gather what the runs of one configuration share."""
+    """Return what the runs of one configuration share."""
     style = data.style(head)
     key = (head["task"], head["task_variant"], head["d"], head["n"])
     portrait = next((p for p in data.portraits if (p.task, p.task_variant, p.d, p.n) == key), None)
@@ -163,7 +168,7 @@ def _group(head: "pd.Series[Any]", data: ReportData) -> dict[str, Any]:
 
 
 def _curves(curves: pd.DataFrame, runs: pd.DataFrame) -> dict[str, Any]:
-    """Lay the curves of all runs end to end, in the order of the runs."""
+    """Concatenate the curves of all runs."""
     keys = runs[["digest", "seed"]].assign(run=np.arange(len(runs)))
     points = keys.merge(curves, on=["digest", "seed"]).sort_values(["run", "iteration"])
     lengths = np.bincount(points["run"].to_numpy(int), minlength=len(runs))
@@ -175,12 +180,12 @@ def _curves(curves: pd.DataFrame, runs: pd.DataFrame) -> dict[str, Any]:
 
 
 def round_numbers(numbers: "pd.Series[Any]") -> list[float | None]:
-    """Round to the digits of the page; what is not a finite number becomes None."""
+    """Round to the digits of the page; numbers that are not finite become None."""
     values = pd.to_numeric(numbers, errors="coerce").to_numpy(float)
     finite = np.isfinite(values)
     sizes = np.abs(np.where(finite & (values != 0), values, 1))
     decimals = DIGITS - 1 - np.floor(np.log10(sizes))
-    scale = 10.0 ** np.abs(decimals)  # whole, so that no rounding error adds digits
+    scale = 10.0 ** np.abs(decimals)  # an integer, so that rounding adds no digits
     safe = np.where(finite, values, 0)
     fine = np.round(safe * scale) / scale
     coarse = np.round(safe / scale) * scale
@@ -189,7 +194,7 @@ def round_numbers(numbers: "pd.Series[Any]") -> list[float | None]:
 
 
 def _share(column: "pd.Series[Any]") -> dict[str, Any]:
-    """Spell a column as its different texts and, for each run, which of them it has."""
+    """Encode a column as its distinct texts and, for each run, the index of its text."""
     codes, texts = pd.factorize(column.to_numpy(object))
     return {"texts": [str(text) for text in texts], "of": codes.tolist()}
 
@@ -207,10 +212,10 @@ def _column(runs: pd.DataFrame, name: str) -> "pd.Series[Any]":
 def collect_graphs(
     data: ReportData, runs: pd.DataFrame, most: int = MOST_EDGES
 ) -> tuple[list[dict[str, Any]], list[int | None]]:
-    """Return the different graphs, and for every run which of them it found, if any.
+    """Return the distinct graphs, and for every run the index of its graph, if any.
 
-    It costs a look at the file of every run whose method has a part for the graph. Where the
-    first run of a configuration tells of no edges, no other run of it does.
+    This opens the file of every run whose method has a graph. If the first run of a configuration
+    stores no edges, its other runs are skipped.
     """
     graphs: dict[str, int] = {}
     graph_of: list[int | None] = [None] * len(runs)
@@ -219,14 +224,14 @@ def collect_graphs(
     for i, path, digest, d in _candidates(runs):
         if digest in graphless:
             continue
-        told = data.diagnostics(path)  # nothing of a file that is gone or torn
-        if told and "edges" not in told:
+        diagnostics = data.diagnostics(path)  # empty if the file is missing or damaged
+        if diagnostics and "edges" not in diagnostics:
             graphless.add(digest)
-        if "edges" not in told:
+        if "edges" not in diagnostics:
             continue
-        graph = _graph(told, d)
+        graph = _graph(diagnostics, d)
         if graph is None:
-            log.warning("%s has a graph that is not readable and is left out", path)
+            log.warning("%s: an unreadable graph is left out", path)
             continue
         if len(graph["edges"]) > room:
             graph["edges"] = None
@@ -239,7 +244,7 @@ def collect_graphs(
 
 
 def encode_edges(edges: ArrayLike, nodes: int) -> list[int]:
-    """Number the edges row by row, sorted, each as the step from the one before."""
+    """Encode edges as sorted indices into the matrix of pairs, each minus the one before."""
     pairs = np.asarray(edges, dtype=int).reshape(-1, 2)
     codes = np.unique(pairs.min(axis=1) * nodes + pairs.max(axis=1))
     steps: list[int] = np.diff(codes, prepend=0).tolist()
@@ -247,39 +252,39 @@ def encode_edges(edges: ArrayLike, nodes: int) -> list[int]:
 
 
 def _candidates(runs: pd.DataFrame) -> Iterator[tuple[int, str, str, int]]:
-    """Yield the place, path, digest and d of every finished run whose method has a graph."""
+    """Yield the index, path, digest and d of every finished run whose method has a graph."""
     if "graph" not in runs or "path" not in runs:
         return
-    has_stage = runs["graph"].notna() & (runs["graph"] != "") & (runs["status"] == "ok")
-    places = np.flatnonzero(has_stage.to_numpy(bool)).tolist()
+    has_graph = runs["graph"].notna() & (runs["graph"] != "") & (runs["status"] == "ok")
+    places = np.flatnonzero(has_graph.to_numpy(bool)).tolist()
     chosen = runs.iloc[places]
     yield from zip(places, chosen["path"], chosen["digest"], chosen["d"].tolist(), strict=True)
 
 
-def _graph(told: Mapping[str, Any], d: int) -> dict[str, Any] | None:
-    """Spell the graph of a run, None where it is none."""
+def _graph(diagnostics: Mapping[str, Any], d: int) -> dict[str, Any] | None:
+    """Return the graph of a run for the page, None if it is unreadable."""
     try:
-        edges = np.array(told["edges"], dtype=int).reshape(-1, 2)
+        edges = np.array(diagnostics["edges"], dtype=int).reshape(-1, 2)
     except (TypeError, ValueError):
         return None
-    nodes = max(int(told.get("latent_dimensions") or d), int(edges.max(initial=0)) + 1)
-    sizes = told.get("clique_sizes")
-    recovery = told.get("graph_recovery")
+    nodes = max(int(diagnostics.get("latent_dimensions") or d), int(edges.max(initial=0)) + 1)
+    sizes = diagnostics.get("clique_sizes")
+    recovery = diagnostics.get("graph_recovery")
     return {
         "nodes": nodes,
         "count": len(edges),
         "edges": encode_edges(edges, nodes),
-        "cliques": told.get("cliques"),
+        "cliques": diagnostics.get("cliques"),
         "sizes": sizes if isinstance(sizes, Mapping) else None,
         "recovery": recovery if isinstance(recovery, Mapping) else None,
     }
 
 
 def run_command(row: "pd.Series[Any]", budget: Mapping[str, Any] | None = None) -> str:
-    """Return the command that repeats a run in a fresh folder, all but its seed.
+    """Return the command that repeats a run in another folder, without its seed.
 
-    The variants of a row say where its task and method depart from their files, but nothing says
-    where its budget does; so the resolved `budget` is compared with its file here.
+    The variants of a row list the settings of task and method that differ from their files. For the
+    budget there is no such list, so the resolved `budget` is compared with its file here.
     """
     words = [f"{name}={row[name]}" for name in ("task", "method", "d", "n")]
     if row["budget"]:
@@ -293,17 +298,17 @@ def run_command(row: "pd.Series[Any]", budget: Mapping[str, Any] | None = None) 
             words.append(f"{name}={value}")
         elif not isinstance(row.get(name.split(".")[0]), str):
             words.append(f"method.{name}={value}")
-        elif "." in name or not _NO_NAME.fullmatch(value):
-            words.append(f"{name}={value}")  # of a group of its own, such as latent or graph
+        elif "." in name or not _YAML_VALUE.fullmatch(value):
+            words.append(f"{name}={value}")  # of a config group, such as latent or graph
         else:
-            words.append(f"{name}='{value}'")  # or Hydra takes it for a truth value
+            words.append(f"{name}='{value}'")  # or Hydra would read a boolean
     words.append("results_dir=results/again")
     return " ".join(["python -m ddobench", *map(_quote, words)])
 
 
 @cache
 def _written_budget(name: str) -> dict[str, Any]:
-    """Return what the file of a budget says, nothing for a budget of another package."""
+    """Return the content of the file of a budget, empty for a budget of another package."""
     path = resources.files("ddobench.conf").joinpath("budget", f"{name}.yaml")
     if not re.fullmatch(r"\w+", name) or not path.is_file():
         return {}
@@ -311,13 +316,13 @@ def _written_budget(name: str) -> dict[str, Any]:
 
 
 def _departures(variant: str) -> dict[str, str]:
-    """Return the overrides of a variant, without the digest that sets look-alikes apart."""
+    """Return the overrides of a variant, without a digest."""
     settings = split_variant(variant)
     settings.pop("digest", None)
     return {name: "null" if value == "None" else value for name, value in settings.items()}
 
 
 def _quote(word: str) -> str:
-    """Quote a word for the shell, in double quotes where those read better."""
+    """Quote a word for the shell, in double quotes if it contains single ones."""
     plain = re.fullmatch(r"[\w.='-]+", word) and "'" in word
     return f'"{word}"' if plain else shlex.quote(word)

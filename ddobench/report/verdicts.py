@@ -1,13 +1,13 @@
-"""Whether a claim holds: its numbers, their 95 % interval, and how far that depends on the reading.
+"""Whether a claim holds: its numbers, their 95 % interval, and whether the reading matters.
 
-The interval decides. A claim about several places holds only if it holds at each of them, and fails
-if it fails at any. Verdicts are not adjusted for one another: of many claims without substance some
-will seem decided.
+The interval decides. A claim about several d holds only if it holds at each of them, and fails if
+it fails at any. Verdicts are not adjusted for multiple testing: among many claims, some will appear
+decided by chance.
 
-The paper leaves open who ranks designs, when to stop, what becomes of invalid designs and how many
-rows there are. So each of its claims is read in several ways. The declared reading decides: the
-method ranks its own last designs, and every design counts. A claim that holds in every reading is
-robust, one that holds in none is refuted.
+The paper does not specify who ranks designs, when to stop, how invalid designs count and how many
+rows there are, so each of its claims is tested in several readings. The declared reading decides:
+the method ranks its own last designs, and every design counts. A claim that holds in every reading
+is robust, one that holds in none is refuted.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -55,32 +55,31 @@ _COLUMNS = [
     *("mean", "low", "high", "interval", "unit", "seeds", "lost", "reason", "declared", "order"),
     "command",
 ]
-TITLES = {"paper": "The paper's claims", "ours": "Claims of ours"}  # by source
+TITLES = {"paper": "The paper's claims", "ours": "Our own claims"}  # by source
 NOTE = (
-    "A claim holds where the whole 95\u00a0% interval is where the claim puts it, fails where the "
-    f"whole interval is elsewhere, and is undecided otherwise or with fewer than {FEWEST} seeds. "
-    f"The interval is {INTERVAL_RULE}. A claim about several d holds if it holds at each of them, "
-    "fails if it fails at any, and is undecided otherwise; a slope on d is one number for all of "
-    "them. Verdicts are not adjusted for their number. Each claim says when it was declared, and "
-    "whether its runs are older, by their stamps: then, and where it was written with its runs in "
-    "view, its verdict describes these runs and predicts nothing."
+    "A claim holds if the whole 95\u00a0% interval is in the claimed range, fails if the whole "
+    f"interval is outside, and is undecided otherwise or with fewer than {FEWEST} seeds. The "
+    f"interval is {INTERVAL_RULE}. A claim about several d holds if it holds at each of them and "
+    "fails if it fails at any; a slope on d is one number for all of them. Verdicts are not "
+    "adjusted for multiple testing. Each claim has the date of its declaration. If its runs are "
+    "older, or were seen before, its verdict describes these runs and predicts nothing."
 )
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What one place says about a claim."""
+    """The result of a claim at one d."""
 
     answer: Answer
     mean: float
     interval: Interval
     result: Result
-    reason: str  # why it is undecided
+    reason: str  # why it is undecided or not run
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A claim, what was found at each place, and the result for all of them."""
+    """A claim, its findings, and its overall result."""
 
     claim: Claim
     findings: tuple[Finding, ...]
@@ -88,13 +87,13 @@ class Verdict:
 
     @property
     def order(self) -> str:
-        """Which came first, the claim or its runs, in words; nothing where that is unknown."""
+        """Whether the claim was declared before its runs, in words; "" if that is unknown."""
         answers = [found.answer for found in self.findings if len(found.answer.numbers)]
         declared = self.claim.declared
         if declared is None or not answers:
             return ""
         if self.claim.in_view:
-            return "with its runs in view"
+            return "after its runs were seen"
         if any(answer.seen is not None and answer.seen < declared for answer in answers):
             return "after its runs"
         if any(answer.oldest is not None and answer.oldest < declared for answer in answers):
@@ -105,17 +104,18 @@ class Verdict:
 
 def judge(runs: pd.DataFrame, claims: Sequence[Claim]) -> list[Verdict]:
     """Return the verdict on each claim."""
-    return [_judge(runs, claim) for claim in claims]
+    return [judge_claim(runs, claim) for claim in claims]
 
 
-def _judge(runs: pd.DataFrame, claim: Claim) -> Verdict:
+def judge_claim(runs: pd.DataFrame, claim: Claim) -> Verdict:
+    """Return the verdict on one claim."""
     question = claim.question
     findings = tuple(_find(question, found) for found in answer(runs, question))
     return Verdict(claim, findings, combine({finding.result for finding in findings}))
 
 
 def combine(results: set[Result]) -> Result:
-    """Return the result of a claim from those of its places."""
+    """Combine the results at each d."""
     if "fails" in results:
         return "fails"
     return results.pop() if len(results) == 1 else "undecided"
@@ -137,7 +137,7 @@ def _find(question: Question, found: Answer) -> Finding:
 
 
 def decide(question: Question, interval: Interval) -> Result:
-    """Say whether an interval lies within the expected bounds, outside them, or across one."""
+    """Return whether an interval lies within the expected bounds, outside them, or across one."""
     if question.inclusive:
         within = question.low <= interval.low and interval.high <= question.high
     else:
@@ -149,7 +149,7 @@ def decide(question: Question, interval: Interval) -> Result:
 
 
 def format_finding(question: Question, finding: Finding) -> str:
-    """Format the numbers of one place: "difference 1.77 [1.06, 2.48] sd, 5 pairs (Student's t)"."""
+    """Format a finding: "difference 1.77 [1.06, 2.48] sd, 5 pairs (Student's t)"."""
     if not np.isfinite(finding.mean):
         return finding.reason
     unit = finding.answer.unit
@@ -170,7 +170,7 @@ def format_finding(question: Question, finding: Finding) -> str:
 
 
 def format_numbers(verdict: Verdict) -> str:
-    """Format the numbers of all places of a claim, each named where there are several."""
+    """Format all findings of a claim, each with its d if there are several."""
     question, several = verdict.claim.question, len(verdict.findings) > 1
     return "; ".join(
         (f"{finding.answer.where}: " if several and np.isfinite(finding.mean) else "")
@@ -180,13 +180,13 @@ def format_numbers(verdict: Verdict) -> str:
 
 
 def format_reason(verdict: Verdict) -> str:
-    """Say why a claim is undecided, once for each reason that the numbers do not tell already."""
+    """Return why a claim is undecided, "" if it is decided or has no numbers."""
     reasons = [f.reason for f in verdict.findings if f.reason and np.isfinite(f.mean)]
     return "; ".join(dict.fromkeys(reasons)) if verdict.result == "undecided" else ""
 
 
 def verdict_table(verdicts: Sequence[Verdict]) -> pd.DataFrame:
-    """Return one row per claim and place."""
+    """Return one row per claim and finding."""
     rows: list[dict[str, Any]] = [
         {
             "id": verdict.claim.id,
@@ -218,23 +218,23 @@ def verdict_table(verdicts: Sequence[Verdict]) -> pd.DataFrame:
 
 
 def format_day(claim: Claim) -> str:
-    """Format the day on which a claim was declared, nothing where it does not say."""
+    """Format the day on which a claim was declared, "" if unknown."""
     return claim.declared.date().isoformat() if claim.declared else ""
 
 
 def format_declared(verdict: Verdict) -> str:
-    """Say when a claim was declared, and whether before its runs."""
+    """Format when a claim was declared, and whether before its runs."""
     return ", ".join(filter(None, [format_day(verdict.claim), verdict.order]))
 
 
 def by_source(verdicts: Sequence[Verdict]) -> dict[str, list[Verdict]]:
-    """Return the verdicts on the claims of each source that has any, the paper's first."""
+    """Return the verdicts by source, the paper's first; sources without claims are left out."""
     found = {name: [v for v in verdicts if v.claim.source == name] for name in SOURCES}
     return {name: own for name, own in found.items() if own}
 
 
 def describe_verdicts(verdicts: Sequence[Verdict]) -> Table:
-    """Describe the verdicts, a group for the claims of each source."""
+    """Describe the verdicts, one group per source."""
     columns = [
         Column("verdict", lambda v: f"{SIGNS[v.result]} {v.result}",
                lambda v: list(SIGNS).index(v.result), words=True, width=0.12),
@@ -259,14 +259,14 @@ DECLARED = "declared"
 
 @dataclass(frozen=True)
 class Outcome:
-    """A claim, its declared verdict, and what each other reading that applies gives."""
+    """A claim's declared verdict, and its result in every other reading that applies."""
 
     verdict: Verdict
     readings: Mapping[str, Result]  # by name, the declared one first
 
     @property
     def robustness(self) -> Robustness:
-        """How far the claim depends on the reading, over those that have runs."""
+        """Whether the result depends on the reading, over those that have runs."""
         results = [result for result in self.readings.values() if result != "not run"]
         if self.verdict.result == "not run":
             return "not run"
@@ -289,40 +289,40 @@ class Judgement:
 
 
 def judge_all(runs: pd.DataFrame, declared: ClaimFile) -> Judgement:
-    """Judge every claim of a file, and read those of the paper in every way that applies.
+    """Judge every claim of a file, and those of the paper in every reading that applies.
 
-    Claims of the paper that differ only in their number of rows, or in who chooses the designs, are
-    one claim: the one with most rows, by the method's own choice, is the declared reading.
+    Claims of the paper that differ only in the number of rows, or in who ranks the designs, count
+    as one: the declared reading has most rows and is ranked by the method itself.
     """
     verdicts = judge(runs, declared.claims)
-    twins: dict[Question, list[Verdict]] = {}
+    same: dict[Question, list[Verdict]] = {}
     for verdict in verdicts:
         if verdict.claim.source == "paper":
             question = verdict.claim.question
             score = HEADLINE.name if question.score in oracle_names() else question.score
-            twins.setdefault(replace(question, n=0, score=score), []).append(verdict)
-    outcomes = [_read_claim(runs, own, declared.readings) for own in twins.values()]
+            same.setdefault(replace(question, n=0, score=score), []).append(verdict)
+    outcomes = [_read_claim(runs, own, declared.readings) for own in same.values()]
     conclusion = next((v for v in verdicts if v.claim.id == declared.conclusion), None)
     names = [DECLARED, *(reading.name for reading in declared.readings)]
     return Judgement(verdicts, outcomes, conclusion, names, declared.readings_note)
 
 
 def _read_claim(
-    runs: pd.DataFrame, twins: Sequence[Verdict], readings: Sequence[Reading]
+    runs: pd.DataFrame, same: Sequence[Verdict], readings: Sequence[Reading]
 ) -> Outcome:
-    own = [v for v in twins if v.claim.question.score not in oracle_names()] or twins
+    own = [v for v in same if v.claim.question.score not in oracle_names()] or same
     declared = max(own, key=lambda verdict: (verdict.result != "not run", verdict.claim.question.n))
     question = declared.claim.question
     found = {DECLARED: declared.result}
     for reading in readings:
         asked = read_question(question, reading, runs)
         if asked is not None and asked != question:
-            found[reading.name] = _judge(runs, replace(declared.claim, question=asked)).result
+            found[reading.name] = judge_claim(runs, replace(declared.claim, question=asked)).result
     return Outcome(declared, found)
 
 
 def read_question(question: Question, reading: Reading, runs: pd.DataFrame) -> Question | None:
-    """Return a question in another reading, None where that does not apply."""
+    """Return a question in another reading, None if that does not apply."""
     if reading.score:
         if question.score != HEADLINE.name:
             return None
@@ -351,7 +351,7 @@ def _with_rows(question: Question, n: int, runs: pd.DataFrame) -> Question | Non
 
 
 def describe_readings(judged: Judgement) -> Table:
-    """Describe the paper's claims against the readings."""
+    """Describe the paper's claims in every reading."""
     outcomes = judged.outcomes
     shown = [name for name in judged.readings if any(name in o.readings for o in outcomes)]
     columns = [
@@ -375,7 +375,7 @@ def _reading_column(name: str) -> Column:
     return Column(name, lambda outcome: outcome.readings.get(name, DASH), words=True)
 
 
-def count_results(results: Iterable[str], order: Sequence[str]) -> str:
+def format_counts(results: Iterable[str], order: Sequence[str]) -> str:
     """Count results, in this order: "3 hold, 1 fails"."""
     found = list(results)
     counts = [(name, found.count(name)) for name in order]

@@ -1,7 +1,7 @@
-"""Writes a report: reads the store, computes, and puts every file in its place.
+"""Writes a report: reads the stored runs, makes tables, figures and the page, and writes all files.
 
-`manifest.json` lists the files that were written, so that the next report removes those that it no
-longer writes: only files in a folder of the report that still have the content that was written.
+`manifest.json` lists the written files. The next report removes those that it does not write again,
+if they are in a folder of the report and still have the same content.
 """
 
 import json
@@ -18,16 +18,31 @@ import yaml
 from ddobench.errors import UsageError
 from ddobench.report.claims import read_claims
 from ddobench.report.data import FILTERS, ReportData, find_origins
-from ddobench.report.figures.figure import FORMATS, Figure
+from ddobench.report.figures.figure import FORMATS, Figure, render_all
 from ddobench.report.figures.gallery import make_figures
+from ddobench.report.markdown import write_readme
 from ddobench.report.page import FIRST_SWEEP, Contents, render_page
-from ddobench.report.readme import NAME as README
-from ddobench.report.readme import write_readme
-from ddobench.report.render import render_all
-from ddobench.report.sections import make_tables
-from ddobench.report.tables.styles import MethodRemarks
-from ddobench.report.tables.table import DIGITS, to_csv
-from ddobench.report.verdicts import judge_all
+from ddobench.report.tables.choices import describe_choices
+from ddobench.report.tables.factorial import describe_levels, describe_shares
+from ddobench.report.tables.leaderboard import (
+    INTERVAL_NOTE,
+    describe_leaderboard,
+    describe_scores,
+)
+from ddobench.report.tables.paired import describe_controls, describe_pairs
+from ddobench.report.tables.run_costs import (
+    command_table,
+    cpu_table,
+    describe_commands,
+    describe_cpu,
+    describe_problems,
+    problem_table,
+)
+from ddobench.report.tables.setting_sweeps import describe_settings
+from ddobench.report.tables.standings import describe_standings
+from ddobench.report.tables.styles import MethodRemarks, explain_signs
+from ddobench.report.tables.table import DIGITS, Table, to_csv
+from ddobench.report.verdicts import Judgement, describe_readings, describe_verdicts, judge_all
 from ddobench.store.atomic import write_whole
 
 MANIFEST = "manifest.json"
@@ -38,11 +53,11 @@ Remarks = Mapping[str, Sequence[Mapping[str, str]]]  # by task: texts, some with
 
 @dataclass(frozen=True)
 class Written:
-    """What a report consists of."""
+    """The files of a report."""
 
     page: Path
     files: tuple[Path, ...]  # the page included
-    message: str  # one or two lines for the terminal
+    message: str  # for the terminal
 
 
 def write_report(
@@ -56,9 +71,9 @@ def write_report(
 ) -> Written:
     """Write tables, figures and the page of the stored runs that pass the filters.
 
-    Filters name a column of the runs (task, method, d, n, seed, budget) and give one value or
-    several. The remarks on tasks and on methods, and the file of claims, default to those of the
-    package, the formats of figures to all.
+    A filter is a column of the runs (task, method, d, n, seed, budget) with one or more values. The
+    remarks on tasks and methods and the file of claims default to those of the package, the formats
+    of figures to all.
     """
     endings = _check_formats(formats)
     source, target = Path(results_dir), Path(report_dir)
@@ -70,7 +85,7 @@ def write_report(
     unknown = sorted(set(filters or {}) - set(FILTERS))
     if unknown:
         raise UsageError(f"a filter must be one of {', '.join(FILTERS)}, got {unknown[0]!r}")
-    claimed = read_claims(claims)  # first: what is wrong in the file is known at once
+    claimed = read_claims(claims)  # first, so that errors in the file are reported at once
     packaged = _packaged_report()
     noted = packaged["method_remarks"] if method_remarks is None else method_remarks
     data = ReportData.read(source, filters, noted)
@@ -104,8 +119,8 @@ def write_report(
             for table in tables.values()
             for name, text in table.files().items()
         },
-        target / README: write_readme(data, figures, tables, judged, command),
-        target / "index.html": page,  # last: it links to the others
+        target / "README.md": write_readme(data, figures, tables, judged, command),
+        target / "index.html": page,  # last, as it links to the others
     }
     contents = {
         **{target / "figures" / f"{name}.{end}": content
@@ -117,14 +132,38 @@ def write_report(
     files = (*contents, clear_stale(target, contents))
     message = f"{_from_here(target / 'index.html')}: {_summary(data, figures)}"
     if data.left_out:
-        message += f"\n{_name_left_out(data.left_out)}"
+        count = len(data.left_out)
+        message += f"\n{count} unusable file{' is' if count == 1 else 's are'} listed in the page"
     return Written(target / "index.html", files, message)
+
+
+def make_tables(data: ReportData, judged: Judgement) -> dict[str, Table]:
+    """Return every table by its name."""
+    notes = [INTERVAL_NOTE, *(f"{note}." for note in explain_signs(data.styles.values()))]
+    tables = [
+        describe_leaderboard(data.board, data.scores),
+        describe_scores(data.scores, notes),
+        describe_scores(data.scores, notes, "protocol"),
+        describe_verdicts(judged.verdicts),
+        describe_readings(judged),
+        describe_controls(data.controls),
+        describe_pairs(data.pairs),
+        describe_standings(data.standings),
+        describe_settings(data.settings, data.styles),
+        describe_choices(data.choices),
+        describe_shares(data.factorials),
+        describe_levels(data.factorials),
+        describe_cpu(cpu_table(data.runs, data.styles)),
+        describe_commands(command_table(data.runs)),
+        describe_problems(problem_table(data.runs), data.styles),
+    ]
+    return {table.name: table for table in tables}
 
 
 def _summary(data: ReportData, figures: Sequence[Figure]) -> str:
     total = data.total
     if not total:
-        return f"nothing is stored yet; fill the store with\n  {FIRST_SWEEP}"
+        return f"nothing is stored yet; make some runs with\n  {FIRST_SWEEP}"
     runs = len(data.runs)
     if not runs:
         return f"none of the {total} stored runs passes the filters"
@@ -132,13 +171,8 @@ def _summary(data: ReportData, figures: Sequence[Figure]) -> str:
     return f"{some}, {len(figures)} figure{'' if len(figures) == 1 else 's'}"
 
 
-def _name_left_out(left_out: Mapping[str, str]) -> str:
-    some = "1 file" if len(left_out) == 1 else f"{len(left_out)} files"
-    return f"{some} could not be used and {'is' if len(left_out) == 1 else 'are'} named in the page"
-
-
 def _check_formats(formats: str | Sequence[str] | None) -> list[str]:
-    """Return the endings of the files of a figure, in one order."""
+    """Return the endings of the files of a figure, in a fixed order."""
     known = [*FORMATS, NUMBERS]
     if formats is None:
         return known
@@ -148,7 +182,7 @@ def _check_formats(formats: str | Sequence[str] | None) -> list[str]:
         raise UsageError(f"formats must be among {', '.join(known)}, got {unknown[0]!r}")
     if FORMATS[0] not in given:
         raise UsageError(
-            f"formats must have {FORMATS[0]}, which the page shows, got {', '.join(given)}"
+            f"formats must include {FORMATS[0]}, which the page needs, got {', '.join(given)}"
         )
     return [ending for ending in known if ending in given]
 
@@ -178,20 +212,20 @@ def _from_here(path: Path) -> str:
 
 
 def _packaged_report() -> dict[str, Any]:
-    """Return what the package says about reports."""
+    """Return the report settings of the package."""
     text = resources.files("ddobench.conf").joinpath("report.yaml").read_text(encoding="utf-8")
     return dict(yaml.safe_load(text))
 
 
 def clear_stale(report: Path, files: Mapping[Path, bytes]) -> Path:
-    """Remove what an earlier report wrote and this one did not, and list the files of this one."""
+    """Remove files of an earlier report that are not written again, and write the manifest."""
     written = {
         path.relative_to(report).as_posix(): sha256(content).hexdigest()
         for path, content in files.items()
         if path.parent.name in FOLDERS and path.parent.parent == report
     }
     for name, digest in _read_manifest(report / MANIFEST).items():
-        if name not in written and _is_ours(name):
+        if name not in written and _is_report_file(name):
             stale = report / name
             if stale.is_file() and sha256(stale.read_bytes()).hexdigest() == digest:
                 stale.unlink()
@@ -199,7 +233,7 @@ def clear_stale(report: Path, files: Mapping[Path, bytes]) -> Path:
 
 
 def _read_manifest(path: Path) -> dict[str, str]:
-    """Return the list of an earlier report, empty where there is none that can be read."""
+    """Return the manifest of an earlier report, empty if there is none or it is damaged."""
     try:
         listed = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -207,7 +241,7 @@ def _read_manifest(path: Path) -> dict[str, str]:
     return listed if isinstance(listed, dict) else {}
 
 
-def _is_ours(name: str) -> bool:
-    """Tell whether a listed name is a plain file of one of our folders and leads nowhere else."""
+def _is_report_file(name: str) -> bool:
+    """Return whether a listed name is a file directly in a folder of the report."""
     parts = PurePosixPath(name).parts
     return len(parts) == 2 and parts[0] in FOLDERS and parts[1] not in ("", ".", "..")

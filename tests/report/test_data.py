@@ -12,8 +12,12 @@ import pytest
 from ddobench.report import data as data_module
 from ddobench.report import write_report, writer
 from ddobench.report.data import ReportData
-from ddobench.report.figures.details import climbing_runs, column, find_details, read_details
-from ddobench.report.sections import make_tables
+from ddobench.report.figures.graph_figures import (
+    climbing_runs,
+    column,
+    find_details,
+    read_details,
+)
 from ddobench.report.tables.select import (
     best_visible_means,
     common_seeds,
@@ -21,6 +25,7 @@ from ddobench.report.tables.select import (
     share_of_optimum,
 )
 from ddobench.report.verdicts import Judgement
+from ddobench.report.writer import make_tables
 from tests.support.synthetic_runs import (
     Row,
     climb,

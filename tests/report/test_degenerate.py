@@ -5,7 +5,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from ddobench.report import Written, render, write_report
+from ddobench.report import Written, write_report
+from ddobench.report.figures import figure
 from tests.support.pages import OUR_SCRIPTS, Page, open_page
 from tests.support.synthetic_runs import climb, failed_row, run_row
 from tests.support.synthetic_stores import store_rows, stored_with
@@ -14,7 +15,7 @@ from tests.support.synthetic_stores import store_rows, stored_with
 @pytest.fixture(autouse=True)
 def one_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Draw in this process, where warnings are errors."""
-    monkeypatch.setattr(render, "_count_cores", lambda: 1)
+    monkeypatch.setattr(figure, "_count_cores", lambda: 1)
 
 
 def report_of(folder: Path) -> tuple[Written, Page]:

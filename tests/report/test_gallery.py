@@ -8,7 +8,7 @@ from ddobench.report.figures.figure import Figure
 from ddobench.report.figures.gallery import (
     KINDS,
     LEADING,
-    MOST_CLOSE,
+    MOST_FAMILIES,
     choose_leading,
     list_omitted,
     make_figures,
@@ -27,10 +27,10 @@ def family(n: int, budget: str = "full", methods: tuple[str, ...] = ("ga",), **c
 
 
 def test_some_families_of_a_task_have_figures_and_the_others_are_listed() -> None:
-    rows = [100 * (k + 1) for k in range(MOST_CLOSE + 2)]
+    rows = [100 * (k + 1) for k in range(MOST_FAMILIES + 2)]
     stored = evidence_of([row for n in rows for row in family(n)])
     close = set(runs_with_own_figures(stored).runs["n"])
-    assert close == set(rows[-MOST_CLOSE:])
+    assert close == set(rows[-MOST_FAMILIES:])
     assert [name for name, _ in list_omitted(stored)] == [
         f"quadratic, n = {n}" for n in rows if n not in close
     ]

@@ -11,16 +11,16 @@ import pandas as pd
 import pytest
 
 from ddobench.report.data import ReportData
-from ddobench.report.figures.designs import codes_beside_designs, designs_in_pairs, marginals
+from ddobench.report.figures.design_figures import codes_beside_designs, designs_in_pairs, marginals
 from ddobench.report.figures.figure import Figure
-from ddobench.report.figures.graphs import (
+from ddobench.report.figures.graph_figures import (
     CirclePlot,
     choose_portraits,
     discovered_graphs,
     graphs_of_units,
     true_graphs,
 )
-from ddobench.report.figures.layouts import lay_out, name_shape
+from ddobench.report.figures.graph_plots import lay_out, name_shape
 from ddobench.store.records import TaskSample
 from tests.support.drawn import only
 from tests.support.synthetic_portraits import Edges, chain, portrait

@@ -12,7 +12,7 @@ import pytest
 from ddobench.compare.__main__ import main as compare
 from ddobench.report import write_report
 from ddobench.report.data import ReportData
-from ddobench.report.diagnostics import keep_usable
+from ddobench.report.diagnostic_checks import keep_usable
 from ddobench.report.figures.gallery import make_figures
 from ddobench.report.single_runs import gather_single_runs
 from ddobench.report.tables.table import to_csv

@@ -13,8 +13,7 @@ import pytest
 from matplotlib.figure import Figure as Drawing
 
 from ddobench.report.figures.draw import Axis, LinePlot
-from ddobench.report.figures.figure import FORMATS, Figure
-from ddobench.report.render import render_all
+from ddobench.report.figures.figure import FORMATS, Figure, render_all
 from ddobench.report.tables.styles import Style
 from tests.support.processes import PATIENCE
 
@@ -80,7 +79,7 @@ def test_an_error_of_a_figure_is_raised_here(workers: int) -> None:
 SCRIPT = """
 print("begins")
 from tests.report.test_rendering import FIGURES
-from ddobench.report.render import render_all
+
 assert len(render_all(FIGURES, ["svg"], workers=2)) == 9
 """
 

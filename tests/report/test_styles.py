@@ -8,7 +8,6 @@ import yaml
 
 from ddobench.registry import entries
 from ddobench.report.data import ReportData
-from ddobench.report.sections import make_tables
 from ddobench.report.tables.styles import (
     Style,
     assign_styles,
@@ -17,6 +16,7 @@ from ddobench.report.tables.styles import (
     look_of_method,
 )
 from ddobench.report.verdicts import Judgement
+from ddobench.report.writer import make_tables
 from tests.support.synthetic_runs import Row, evidence_of, run_row, sweep
 
 ROOT = Path(__file__).parent.parent.parent

@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 
 from ddobench.report.claims import read_claims
-from ddobench.report.sections import make_tables
 from ddobench.report.tables.table import (
     Column,
     Group,
@@ -24,6 +23,7 @@ from ddobench.report.tables.table import (
     to_latex,
 )
 from ddobench.report.verdicts import judge_all
+from ddobench.report.writer import make_tables
 from tests.support.pages import DASH, MINUS, SCRIPT
 from tests.support.synthetic_runs import evidence_of, failed_row, run_row, sweep
 

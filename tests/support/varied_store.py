@@ -46,7 +46,7 @@ def write_varied_report(folder: Path) -> VariedReport:
     """Write the store and its report; one family of each task has figures of its own."""
     runs = varied_store(folder / "runs")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gallery, "MOST_CLOSE", 1)  # further families look alike and take time
+        patch.setattr(gallery, "MOST_FAMILIES", 1)  # further families look alike and take time
         written = write_report(runs, folder / "report", formats="svg,csv")
         data = ReportData.read(runs)
         return VariedReport(data, written, list(gallery.make_figures(data)))

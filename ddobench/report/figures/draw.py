@@ -37,7 +37,7 @@ from ddobench.report.tables.table import MINUS, format_number
 INK, FAINT, PALE, MUTED, TINT = "#1f2933", "#7b8794", "#e4e7eb", "#c3cad1", "#cfe0ec"
 BEST_VISIBLE = Style("best visible design", FAINT, "", (1.5, 1.5), (), "best visible design")
 WIDTH = 7.0  # inches, the text width of a journal page
-MOST_BANDS = 2  # series whose bands can be told apart in one panel
+MOST_BANDS = 2  # series whose bands are distinguishable in one panel
 LOOK: dict[Any, Any] = {
     "font.family": "DejaVu Sans",  # shipped with matplotlib: the same everywhere
     "font.size": 9,
@@ -62,22 +62,22 @@ LOOK: dict[Any, Any] = {
 Values = NDArray[np.float64]
 
 _PANEL, _WIDE_PANEL, _LINE, _ROW = 2.15, 2.9, 0.17, 0.27  # inches: panels, a text line, a row
-_LEAST_SPAN = 0.01  # of an axis, and of its largest number: below that, ticks are hard to read
+_LEAST_SPAN = 0.01  # of an axis, and relative to its largest number, for legible ticks
 _WIDE_SPAN = 20  # the ratio of sizes from which their axis is logarithmic
-_LONG = 30  # points from which a line has only some markers
-_TALLEST, _BEND = 50, 10  # sd that a linear axis can show, and where a bent one stops being linear
-_SIZES = {"*": 1.45, "d": 1.15, "D": 0.85, "s": 0.9, "P": 1.1, "X": 1.1}  # to look equally large
+_LONG = 30  # points of a line that has only some markers
+_TALLEST, _BEND = 50, 10  # sd on a linear axis, and where the axis beyond becomes logarithmic
+_SIZES = {"*": 1.45, "d": 1.15, "D": 0.85, "s": 0.9, "P": 1.1, "X": 1.1}  # of equal area
 _ENDS = ["low", "high"]
 
 
 @dataclass(frozen=True)
 class Axis:
-    """What is drawn along one side, and how."""
+    """The label and scale of an axis."""
 
     label: str
-    kind: Literal["linear", "sizes", "log", "iterations", "levels", "percent", "bent"] = "linear"
+    kind: Literal["linear", "sizes", "log", "iterations", "levels", "percent", "asinh"] = "linear"
     levels: tuple[str, ...] = ()  # the names of evenly spaced levels
-    limits: tuple[float, float] | None = None  # what is beyond them is drawn at them
+    limits: tuple[float, float] | None = None  # values beyond are drawn at the limit
 
 
 @dataclass(frozen=True)
@@ -89,11 +89,11 @@ class LinePlot:
     y: Axis
     styles: Mapping[str, Style]  # of each series, in the order of the legend
     panels: Mapping[str, str]  # the title of each panel
-    columns: int = 0  # panels side by side; 0: as they fit
-    zero: bool = True  # whether the vertical axis must show 0
+    columns: int = 0  # panels per row; 0: automatic
+    zero: bool = True  # whether the vertical axis includes 0
     connected: bool = True  # whether points are joined
-    free_x: bool = False  # whether each panel has an x axis of its own
-    own_landmarks: bool = False  # whether each series has landmarks of its own
+    free_x: bool = False  # whether panels have different x axes
+    own_landmarks: bool = False  # whether series have different landmarks
 
     def draw(self, data: pd.DataFrame) -> Drawing:
         """Draw the points of a tidy frame."""
@@ -137,7 +137,7 @@ class LinePlot:
 
 @dataclass(frozen=True)
 class RowPlot:
-    """Means with intervals in rows, in panels side by side; `place` says where a row is."""
+    """Means with intervals in rows, in panels side by side; `place` is the position of a row."""
 
     title: str
     labels: Mapping[float, str]  # by place
@@ -179,7 +179,7 @@ class RowPlot:
 
 
 def blank_drawing(width: float, height: float) -> Drawing:
-    """Return an empty drawing of so many inches that can measure itself."""
+    """Return an empty drawing, sized in inches, that can measure text."""
     drawing = Drawing(figsize=(width, height), dpi=300)
     FigureCanvasAgg(drawing)
     return drawing
@@ -200,7 +200,7 @@ def _across(count: int, columns: int) -> int:
 def panel_grid(
     count: int, title: str, looks: Sequence[Style], *, columns: int = 0, sharex: bool = True
 ) -> tuple[Drawing, list[Axes]]:
-    """Return a drawing with so many panels, its title, and its legend below them."""
+    """Return a drawing with `count` panels, a title, and a legend below them."""
     across = _across(count, columns)
     rows = ceil(count / across)
     labels = [wrap(style.label, 46) for style in looks]
@@ -222,7 +222,7 @@ def panel_grid(
 
 
 def add_legend(drawing: Drawing, handles: Any, labels: Any, columns: int, **look: Any) -> None:
-    """Explain what is drawn below all panels."""
+    """Add a legend below all panels."""
     legend = drawing.legend(
         handles, labels, loc="outside lower left", ncols=columns, frameon=False, fontsize=8,
         borderaxespad=0.2, **{"handlelength": 3.2, "columnspacing": 1.6, **look},
@@ -248,7 +248,7 @@ def _name_axes(grid: Sequence[Axes], x: str, y: str, across: int) -> None:
 def row_grid(
     count: int, title: str, labels: Mapping[float, str], *, more: float = 0.0
 ) -> tuple[Drawing, list[Axes]]:
-    """Return a drawing with panels side by side, whose rows have the same labels and places."""
+    """Return a drawing with panels side by side that share the labels of their rows."""
     last = max(labels)
     texts = [wrap(text, 38) for text in labels.values()]
     row = max(_ROW, 0.13 * max(1 + text.count("\n") for text in texts) + 0.05)
@@ -268,13 +268,13 @@ def row_grid(
 
 
 def freeze(drawing: Drawing) -> None:
-    """Arrange everything once, for all formats alike."""
+    """Compute the layout once, for all formats."""
     drawing.draw_without_rendering()
     drawing.set_layout_engine("none")
 
 
 def marker_look(style: Style, size: float = 5.8, *, hollow: bool = False) -> dict[str, Any]:
-    """Return how a series' marker is drawn; a hollow one lacks seeds."""
+    """Return the look of a marker; a hollow one lacks seeds."""
     return {
         "marker": style.marker,
         "markersize": size * _SIZES.get(style.marker, 1.0),
@@ -287,7 +287,7 @@ def marker_look(style: Style, size: float = 5.8, *, hollow: bool = False) -> dic
 def _draw_line(
     axes: Axes, points: pd.DataFrame, style: Style, place: int, count: int, connected: bool
 ) -> None:
-    """Draw means with their intervals: a band where few series share a panel, else bars."""
+    """Draw means with their intervals: bands for few series, bars for more."""
     x, mean, low, high = (points[name].to_numpy(dtype=float) for name in ("x", "mean", *_ENDS))
     long = len(x) >= _LONG
     shift = 0.0 if long else (place - (count - 1) / 2) * min(2.6, 10.0 / max(count - 1, 1))
@@ -296,7 +296,7 @@ def _draw_line(
     if count <= MOST_BANDS and connected:
         axes.fill_between(x, low, high, color=style.color, alpha=0.16, linewidth=0, zorder=2,
                           transform=moved)  # fmt: skip
-    elif style.marker:  # one without is muted, and only shows where others are
+    elif style.marker:  # muted series have none
         last = slice(-1, None) if long else slice(None)
         aside = ScaledTranslation((6.0 + 3.4 * place) / 72, 0, inches) if long else None
         bars = axes.transData + aside if aside else moved
@@ -356,7 +356,7 @@ def _number_landmarks(axes: Axes, values: "pd.Series[float]") -> None:
 
 
 def _drop_wide(points: pd.DataFrame) -> pd.DataFrame:
-    """Leave out intervals wider than all that is drawn: of two or three seeds they dwarf it."""
+    """Leave out intervals much wider than the data, which two or three seeds may have."""
     marks = [name for name in ("mean", "best_visible", "optimum") if name in points]
     heights = points[marks].to_numpy(dtype=float)
     span = np.ptp(heights[np.isfinite(heights)]) if np.isfinite(heights).any() else 0.0
@@ -383,7 +383,7 @@ def _set_x(axes: Axes, axis: Axis, points: pd.DataFrame, count: int) -> None:
 
 
 def _set_sizes(axes: Axes, sizes: Sequence[int]) -> None:
-    """Set the axis to ascending sizes, each with its tick where there is room."""
+    """Set the axis to ascending sizes, with a tick at each if there is room."""
     if sizes[-1] >= _WIDE_SPAN * sizes[0]:
         axes.set_xscale("log")
         margin = (sizes[-1] / sizes[0]) ** 0.05
@@ -402,7 +402,7 @@ def _set_sizes(axes: Axes, sizes: Sequence[int]) -> None:
 
 
 def _set_iterations(axes: Axes, points: pd.DataFrame, count: int) -> None:
-    """Set the axis to all iterations; it bends where some methods take many more than others."""
+    """Set the axis to all iterations, nonlinear where some methods take many more than others."""
     lengths = points.groupby(["panel", "series"])["x"].max()
     shortest = float(lengths[lengths > 0].min()) if (lengths > 0).any() else 1.0
     last = max(float(points["x"].max()), 1.0)
@@ -411,7 +411,7 @@ def _set_iterations(axes: Axes, points: pd.DataFrame, count: int) -> None:
         axes.set_xlim(-0.02 * last, last / (1 - room))
         axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10], integer=True))
         return
-    unit = shortest / 3  # within which an axis of inverse hyperbolic sines is about linear
+    unit = shortest / 3  # the scale is about linear up to here
     axes.set_xscale("asinh", linear_width=unit)
     axes.set_xlim(-0.03 * shortest, unit * np.sinh(np.arcsinh(last / unit) / (1 - room)))
     tens = [10.0**power for power in range(1, 9) if 3 * shortest < 10.0**power <= 1.2 * last]
@@ -433,7 +433,7 @@ def _set_log(axes: Axes, low: float, high: float) -> None:
 
 
 def _set_y(axes: Axes, axis: Axis, points: pd.DataFrame, *, zero: bool) -> None:
-    """Set the vertical axis that all panels share, so that nothing is cut by the frame."""
+    """Set the vertical axis, which all panels share, so that nothing is cut off."""
     marks = [name for name in ("mean", *_ENDS, "best_visible", "optimum") if name in points]
     heights = points[marks].to_numpy(dtype=float).ravel()
     if axis.kind == "log":
@@ -445,7 +445,7 @@ def _set_y(axes: Axes, axis: Axis, points: pd.DataFrame, *, zero: bool) -> None:
         axes.set_ylim(10 ** (low - short - room), 10 ** (high + short + room))
         axes.yaxis.set_minor_locator(NullLocator())
         return
-    if axis.kind == "bent" and np.nanmax(np.abs(heights), initial=0.0) > _TALLEST:
+    if axis.kind == "asinh" and np.nanmax(np.abs(heights), initial=0.0) > _TALLEST:
         axes.set_yscale("asinh", linear_width=_BEND)
         axes.set_ylim(1.4 * np.nanmin([-2.0, *heights]), 1.4 * np.nanmax([2.0, *heights]))
         powers = [10.0**power for power in range(1, 16)]
@@ -460,9 +460,9 @@ def _set_y(axes: Axes, axis: Axis, points: pd.DataFrame, *, zero: bool) -> None:
 
 
 def limits_around(values: ArrayLike, room: float = 0.05) -> tuple[float, float]:
-    """Return limits that leave some room around the finite values, as a share of their range.
+    """Return limits around the finite values with a margin, as a share of their range.
 
-    Values that are all the same, or nearly, get a range in which they look the same.
+    Values that are nearly equal get a range in which they look equal.
     """
     numbers = np.asarray(values, dtype=np.float64).ravel()
     finite = numbers[np.isfinite(numbers)] if np.isfinite(numbers).any() else np.zeros(1)
@@ -474,7 +474,7 @@ def limits_around(values: ArrayLike, room: float = 0.05) -> tuple[float, float]:
 
 
 def wrap(text: str, width: int) -> str:
-    """Break a text into at most three lines of so many characters, long words after _ and =."""
+    """Break a text into at most three lines of `width`, long words after _ and =."""
     if any(len(word) > width for word in text.split()):
         for sign in "_=":
             text = text.replace(sign, f"{sign}{_JOINT} ")
@@ -482,4 +482,4 @@ def wrap(text: str, width: int) -> str:
     return broken.replace(f"{_JOINT} ", "").replace(_JOINT, "")
 
 
-_JOINT = "\u2060"  # where a long word may be broken; not printed
+_JOINT = "\u2060"  # marks where a long word may be broken; not printed

@@ -1,22 +1,36 @@
-"""What a figure of a report is: its numbers, what it says, and a plot that can be drawn from them.
+"""The type of every figure, and rendering to files, in several processes if there are many.
 
-A figure function takes the report's data and yields a Figure for all it applies to. The plot is a
-description that travels to another process, where it is drawn and rendered.
+A figure function takes the data of a report and yields a Figure for everything it applies to. The
+plot of a figure is a description that can be pickled; it is drawn when the figure is rendered.
 """
 
 import io
-from collections.abc import Callable, Iterator
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
+from types import ModuleType
 from typing import Protocol
 
 import matplotlib as mpl
 import pandas as pd
 from matplotlib.figure import Figure as Drawing
 
+from ddobench.progress import track
 from ddobench.report.data import ReportData
 from ddobench.report.figures.draw import LOOK
 
+log = logging.getLogger(__name__)
+
 FORMATS = ("svg", "png", "pdf")
+_FEW = 8  # figures that are rendered before another process has started
+_MOST_WORKERS = 8
 _UNDATED = {"svg": {"Date": None}, "png": {"Software": None}, "pdf": {"CreationDate": None}}
 
 
@@ -29,18 +43,18 @@ class Plot(Protocol):
 
 @dataclass(frozen=True)
 class Figure:
-    """A plot, what it says, and the exact numbers in it."""
+    """A plot, its caption, and the exact numbers in it."""
 
-    kind: str  # figures of one kind show the same of different tasks
+    kind: str  # figures of one kind show the same for different tasks
     name: str  # the stem of its files
     title: str
     caption: str
-    task: str  # "": of several
+    task: str  # "": several
     data: pd.DataFrame
-    commands: tuple[str, ...]  # whose runs are drawn, none if they do not say
+    commands: tuple[str, ...]  # that made the drawn runs, as far as recorded
     plot: Plot
-    about_task: bool = False  # whether it shows the task itself, no method
-    table: str = ""  # the file in `tables` with more about the same, without its ending
+    about_task: bool = False  # whether it shows the task and no method
+    table: str = ""  # the name of a related table
 
     def render(self, ending: str) -> bytes:
         """Return the bytes of an SVG, PNG or PDF file, the same for the same numbers."""
@@ -52,8 +66,61 @@ FigureFunction = Callable[[ReportData], Iterator[Figure]]
 
 
 def render_drawing(drawing: Drawing, ending: str) -> bytes:
-    """Return the bytes of a file, the same for the same drawing; the ground is white."""
+    """Return the bytes of a file, the same for the same drawing."""
     buffer = io.BytesIO()
     with mpl.rc_context(LOOK):
         drawing.savefig(buffer, format=ending, dpi=300, metadata=_UNDATED[ending])
     return buffer.getvalue()
+
+
+def render_all(
+    figures: Iterable[Figure], formats: Sequence[str] = FORMATS, workers: int | None = None
+) -> dict[tuple[str, str], bytes]:
+    """Return the bytes of every figure in every format, by name and format."""
+    items = list(figures)
+    count = _count_cores() if workers is None else workers
+    draw = partial(_render, formats=formats)
+    if count < 2 or len(items) <= _FEW:
+        files = [draw(figure) for figure in track(items, "drawing figures")]
+    else:
+        files = _render_in_workers(items, draw, count)
+    return {(figure.name, end): content for figure, own in zip(items, files, strict=True)
+            for end, content in own.items()}  # fmt: skip
+
+
+def _render(figure: Figure, formats: Sequence[str]) -> dict[str, bytes]:
+    """Return the bytes of one figure by format."""
+    return {ending: figure.render(ending) for ending in formats}
+
+
+def _render_in_workers(
+    items: Sequence[Figure], draw: "partial[dict[str, bytes]]", count: int
+) -> list[dict[str, bytes]]:
+    """Render in spawned processes; forked ones would share open font files."""
+    try:
+        spawn = get_context("spawn")
+        with ProcessPoolExecutor(min(count, _MOST_WORKERS), mp_context=spawn) as pool:
+            with _without_script():
+                found = pool.map(draw, items, chunksize=2)
+            return list(track(found, "drawing figures", total=len(items)))
+    except BrokenProcessPool:
+        log.warning("a rendering process died; rendering all figures in this process instead")
+        return [draw(figure) for figure in track(items, "drawing figures")]
+
+
+@contextmanager
+def _without_script() -> Iterator[None]:
+    """Keep processes that start meanwhile from importing the script of this one again."""
+    script = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = script
+
+
+def _count_cores() -> int:
+    """Return the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""All figures of a report, in the order of the page, and which of them lead."""
+"""All figures of a report, in the order of the page, and which of them come first."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -8,23 +8,25 @@ import pandas as pd
 
 from ddobench.progress import track
 from ddobench.report.data import ReportData
-from ddobench.report.figures import designs, graphs, line_figures, row_figures
+from ddobench.report.figures import design_figures, graph_figures, line_figures, row_figures
 from ddobench.report.figures.figure import Figure, FigureFunction
 from ddobench.report.tables.select import BY_N
 from ddobench.report.tables.table import name_runs
 
-LEADING = 10  # figures that the page shows at once
-MOST_CLOSE = 4  # families of runs of a task that have figures of their own
-# By how soon a reader wants them; of these the first lead, the others are one click away.
+LEADING = 10  # figures at the top of the page
+MOST_FAMILIES = (
+    4  # of a task that have their own figures; a family is a task, variant, n and budget
+)
+# The kinds of leading figures, most important first.
 KINDS = (
     *("headline", "path", "share", "rows", "controls", "setting", "regret", "invalid", "units"),
     *("ranks", "factorial", "value"),
 )
 WHOLE: tuple[FigureFunction, ...] = (  # of all runs
     line_figures.headline,
-    graphs.true_graphs,
-    designs.marginals,
-    designs.designs_in_pairs,
+    graph_figures.true_graphs,
+    design_figures.marginals,
+    design_figures.designs_in_pairs,
     line_figures.landmarks,
     line_figures.regret,
     line_figures.share_by_rows,
@@ -33,52 +35,52 @@ WHOLE: tuple[FigureFunction, ...] = (  # of all runs
     row_figures.mean_ranks,
     row_figures.variance_by_part,
 )
-CLOSE: tuple[FigureFunction, ...] = (  # of the runs that have figures of their own
+BY_FAMILY: tuple[FigureFunction, ...] = (  # of the families with their own figures
     line_figures.share_by_dimension,
     line_figures.scores_by_iteration,
     line_figures.value_by_path,
     line_figures.prediction_and_truth,
     row_figures.controls,
-    graphs.discovered_graphs,
-    graphs.graphs_of_units,
-    designs.codes_beside_designs,
+    graph_figures.discovered_graphs,
+    graph_figures.graphs_of_units,
+    design_figures.codes_beside_designs,
     line_figures.costs,
 )
 
 
 def make_figures(data: ReportData) -> Iterator[Figure]:
-    """Yield every figure that the stored runs allow, each under a name of its own."""
+    """Yield every figure of the stored runs, each with a unique name."""
     names: dict[str, int] = {}
-    close = runs_with_own_figures(data)
-    for function in track([*WHOLE, *CLOSE], "preparing figures"):
-        for figure in function(close if function in CLOSE else data):
+    chosen = runs_with_own_figures(data)
+    for function in track([*WHOLE, *BY_FAMILY], "preparing figures"):
+        for figure in function(chosen if function in BY_FAMILY else data):
             again = names[figure.name] = names.get(figure.name, 0) + 1
             yield replace(figure, name=f"{figure.name}-{again}") if again > 1 else figure
 
 
 def runs_with_own_figures(data: ReportData) -> ReportData:
-    """Keep the runs that are looked at closely.
+    """Keep the runs of the families that have their own figures.
 
-    These are some families (task, variant, n and budget) of each task, those with most methods and
-    sizes, and every family with a method that these lack. The combinations of a large factorial are
-    shown by the figure of factorials alone. Tables that are known already are kept.
+    These are the families of each task with most methods and sizes, and every family with a method
+    that these lack. Combinations of a large factorial are left to the figure of factorials. Tables
+    that were computed already are kept.
     """
     runs = data.runs[~_is_of_large_factorial(data)]
-    chosen = pd.concat([runs.head(0)[BY_N], *(pd.DataFrame(_close_families(task), columns=BY_N)
+    chosen = pd.concat([runs.head(0)[BY_N], *(pd.DataFrame(_choose_families(task), columns=BY_N)
                                               for _, task in runs.groupby("task"))])  # fmt: skip
     kept = runs.merge(chosen, on=BY_N)
     if len(kept) == len(data.runs):
         return data
     keys = ["digest", "seed"]
-    close = replace(data, runs=kept, curves=data.curves.merge(kept[keys], on=keys))
-    for name in ("scores", "best_visible"):  # of the same runs and more: computed once
-        close.__dict__[name] = getattr(data, name)
+    chosen_data = replace(data, runs=kept, curves=data.curves.merge(kept[keys], on=keys))
+    for name in ("scores", "best_visible"):
+        chosen_data.__dict__[name] = getattr(data, name)
     sizes = kept[[*BY_N, "d", "method", "method_variant"]].drop_duplicates()
-    close.__dict__["controls"] = data.controls.merge(sizes)
-    return close
+    chosen_data.__dict__["controls"] = data.controls.merge(sizes)
+    return chosen_data
 
 
-def _close_families(task: pd.DataFrame) -> list[tuple[object, ...]]:
+def _choose_families(task: pd.DataFrame) -> list[tuple[object, ...]]:
     families = []
     for key, own in task.groupby(BY_N, sort=True):
         pairs = len(own[["method", "d"]].drop_duplicates())
@@ -88,7 +90,7 @@ def _close_families(task: pd.DataFrame) -> list[tuple[object, ...]]:
     chosen: list[tuple[object, ...]] = []
     seen: set[str] = set()
     for reduced, _, _, key, methods in families:
-        if (len(chosen) < MOST_CLOSE and not reduced) or not methods <= seen or not chosen:
+        if (len(chosen) < MOST_FAMILIES and not reduced) or not methods <= seen or not chosen:
             chosen.append(key)
             seen |= methods
     return chosen
@@ -103,7 +105,7 @@ def _is_of_large_factorial(data: ReportData) -> "pd.Series[bool]":
 
 
 def list_omitted(data: ReportData) -> list[tuple[str, str]]:
-    """Name the families without figures of their own, each with the command that draws them."""
+    """Return the families without their own figures, each with the command that draws them."""
     close = runs_with_own_figures(data).runs[BY_N].drop_duplicates()
     families = data.runs[BY_N].drop_duplicates().merge(close, on=BY_N, how="left", indicator=True)
     rest = families[families["_merge"] == "left_only"].sort_values(BY_N)
@@ -115,10 +117,10 @@ def list_omitted(data: ReportData) -> list[tuple[str, str]]:
 
 
 def choose_leading(figures: Sequence[Figure], most: int = LEADING) -> list[Figure]:
-    """Return the figures that lead, the headline first.
+    """Return the figures at the top of the page, the headline first.
 
-    Every kind has its turn before one has its second; within a kind more levels of a setting come
-    first, then more methods, then more numbers.
+    Each kind comes once before any comes twice. Within a kind, figures with more levels of a
+    setting come first, then those with more methods, then those with more numbers.
     """
     turns: list[tuple[int, int, Figure]] = []
     for place, kind in enumerate(KINDS):

@@ -37,14 +37,15 @@ from ddobench.report.tables.select import (
     share_of_optimum,
     shares_by_size,
 )
-from ddobench.report.tables.settings import Sweep
+from ddobench.report.tables.setting_sweeps import Sweep
 from ddobench.report.tables.standings import Lineup, find_lineups
 from ddobench.report.tables.styles import DASHES, MARKERS, REFERENCE, USUAL, Style, role_of
 from ddobench.report.tables.table import file_stem, name_runs, row_stem
 from ddobench.stats.samples import share_at_least, share_band
 
-_SHARE_AXIS = Axis("share of the optimum [%]", "percent")
-_VALUE = "value [sd of visible values]"
+_DIMENSION = Axis("dimension $d$", "sizes")
+_SHARE = Axis("share of the optimum [%]", "percent")
+_VALUE = Axis("value [sd of visible values]")
 _SHARE_TEXT = (
     "0 is the mean of the visible values, 100\u00a0% the optimum. An invalid design counts as the "
     "worst visible value."
@@ -53,37 +54,41 @@ _OWN_CHOICE = "the designs that a method itself ranks highest at its last iterat
 
 
 def line_figure(
-    data: ReportData,
-    kind: str,
-    points: pd.DataFrame,
-    plot: LinePlot,
-    text: str,
-    *,
-    name: str,
-    per: str = "method and d",
-    hidden: int = 0,
-    long: bool = False,
-    task: str | None = None,
-) -> Figure:
-    """Put a figure together from its tidy frame and its description."""
+    data: ReportData, kind: str, name: str, points: pd.DataFrame, plot: LinePlot, text: str, *,
+    per: str = "method and d", hidden: int = 0, long: bool = False, task: str | None = None,
+    table: str = "scores", about_task: bool = False,
+) -> Figure:  # fmt: skip
+    """Make a figure from its tidy frame and its plot, and complete its caption."""
     if "best_visible" in points and plot.x.kind != "iterations":
-        points = _drop_twin(points)
+        points = _drop_duplicate_landmark(points)
     parts = [text, describe_lines(len(plot.styles), long=long)]
     if hidden:
-        parts.append(f"{hidden} variants of these methods are left out; the tables have them.")
+        parts.append(f"{hidden} variants of these methods are in the tables only.")
     if "best_visible" in points and points["best_visible"].notna().any():
         parts.append("Dotted: the best visible design.")
     caption = " ".join([*parts, *describe_sample(data, points, plot.styles, per)])
     about = str(points["task"].iloc[0]) if task is None else task
-    return Figure(kind, name, plot.title, caption, about, points,
-                  data.commands(points), replace(plot), table="scores")  # fmt: skip
+    return Figure(kind, name, plot.title, caption, about, points, data.commands(points), plot,
+                  about_task, table)  # fmt: skip
+
+
+def add_landmarks(data: ReportData, points: pd.DataFrame, measure: str = "value") -> pd.DataFrame:
+    """Add the mean of the best visible design and the optimum at each size.
+
+    `measure` is what the points are: a value, a share of the optimum, or regret.
+    """
+    marks = data.best_visible.rename(columns={f"best_visible_{measure}": "best_visible"})
+    marks = marks[[*BY_SIZE, "best_visible", "optimum"]]
+    if measure != "value":
+        marks = marks.assign(optimum=1.0) if measure == "share" else marks.drop(columns="optimum")
+    return points.merge(marks, on=BY_SIZE, how="left")
 
 
 def headline(data: ReportData) -> Iterator[Figure]:
-    """Draw the share of the optimum against dimension, one panel for each task that has one.
+    """Draw the share of the optimum against dimension, a panel per task with a known optimum.
 
-    Only default methods that know nothing but the visible table take part. The number of rows is
-    the one with most dimensions.
+    Only default methods that use nothing but the visible table are drawn. The number of rows is the
+    one with most dimensions.
     """
     runs = data.runs
     plain = (runs["privileges"] == "") & (runs["method_variant"] == "")
@@ -110,21 +115,15 @@ def headline(data: ReportData) -> Iterator[Figure]:
     panels = {str(own["task"].iloc[0]): name_runs(own.iloc[0], "n") for own in families[:6]}
     several = shown["d"].groupby(shown["task"]).nunique().max() > 1
     title = f"Share of the optimum{' against dimension' if several else ''}, by task"
-    plot = LinePlot(
-        title,
-        Axis("dimension $d$", "sizes"),
-        replace(_SHARE_AXIS, limits=(-0.5, 1.1)),
-        styles,
-        panels,
-        free_x=True,
-    )
+    plot = LinePlot(title, _DIMENSION, replace(_SHARE, limits=(-0.5, 1.1)), styles, panels,
+                    free_x=True)  # fmt: skip
     text = (
-        f"Share of the exact optimum that {_OWN_CHOICE} are worth. {_SHARE_TEXT} Shares below "
-        "\u221250\u00a0% are drawn there. Only methods that know nothing but the visible table."
+        f"Value of {_OWN_CHOICE}, as a share of the exact optimum. {_SHARE_TEXT} Shares below "
+        "\u221250\u00a0% are drawn there. Methods use nothing but the visible table."
     )
     if left_out:
-        text += f" {left_out} methods are left out: drawn are the best, the usual and references."
-    yield line_figure(data, "headline", shown, plot, text, name="headline", task="")
+        text += f" Of all methods {left_out} are left out; the best and the common ones are drawn."
+    yield line_figure(data, "headline", "headline", shown, plot, text, task="")
 
 
 def _competes(method: str) -> bool:
@@ -134,14 +133,11 @@ def _competes(method: str) -> bool:
 def share_points(data: ReportData, runs: pd.DataFrame) -> pd.DataFrame:
     """Average the shares of the optimum of each size and series, with the landmarks."""
     points = average(runs.assign(share=share_of_optimum(runs)), [*BY_SIZE, *SERIES], "share")
-    landmarks = data.best_visible[[*BY_SIZE, "best_visible_share"]]
-    landmarks = landmarks.rename(columns={"best_visible_share": "best_visible"})
-    points = points.merge(landmarks, on=BY_SIZE, how="left").assign(optimum=1.0)
-    return mark_lacking(data, points)
+    return mark_lacking(data, add_landmarks(data, points, "share"))
 
 
-def _drop_twin(points: pd.DataFrame) -> pd.DataFrame:
-    """Leave out the landmark of panels where a method draws the best visible design at every x."""
+def _drop_duplicate_landmark(points: pd.DataFrame) -> pd.DataFrame:
+    """Leave out the best visible design in panels where a method returns it at every x."""
     own = points["method"].map(is_best_visible).astype(bool)
     covered = own.groupby([points["panel"], points["x"]]).transform("any")
     whole = covered.groupby(points["panel"]).transform("all")
@@ -149,7 +145,7 @@ def _drop_twin(points: pd.DataFrame) -> pd.DataFrame:
 
 
 def share_by_dimension(data: ReportData) -> Iterator[Figure]:
-    """Draw the share of the optimum against dimension, by own choice and by an oracle's."""
+    """Draw the share of the optimum against dimension, ranked by the method and by an oracle."""
     chosen = {"final": scores.FINAL_MODEL, "best": scores.BEST_ORACLE}
     titles = {"final": "last step, own ranking", "best": "best step, oracle ranks"}
     for family in _climbing(data):
@@ -166,13 +162,13 @@ def share_by_dimension(data: ReportData) -> Iterator[Figure]:
         points = points.assign(x=points["d"])
         styles = lead_styles(data, points[points["panel"] == "final"])
         name = f"Share of the optimum against dimension: {name_runs(family.iloc[0], 'n')}"
-        plot = LinePlot(name, Axis("dimension $d$", "sizes"), _SHARE_AXIS, styles, titles)
+        plot = LinePlot(name, _DIMENSION, _SHARE, styles, titles)
         text = (
-            f"Left: {_OWN_CHOICE}. Right: an oracle chooses both the iteration and the designs, "
-            f"which no method could. {_SHARE_TEXT}"
+            f"Left: {_OWN_CHOICE}. Right: an oracle chooses the iteration and the designs. "
+            f"{_SHARE_TEXT}"
         )
-        yield line_figure(data, "share", points, plot, text, hidden=hidden,
-                          name=row_stem("share", family.iloc[0], "n"))  # fmt: skip
+        yield line_figure(data, "share", row_stem("share", family.iloc[0], "n"), points, plot, text,
+                          hidden=hidden)  # fmt: skip
 
 
 def share_by_rows(data: ReportData) -> Iterator[Figure]:
@@ -197,19 +193,19 @@ def share_by_rows(data: ReportData) -> Iterator[Figure]:
         points = points.assign(panel=points["series"], x=points["n"] / points["d"] ** 2,
                                series=points["d"].map(lambda d: f"d = {d}"))  # fmt: skip
         title = f"Share of the optimum against rows per squared dimension: {name_runs(first)}"
-        plot = LinePlot(title, Axis("$n / d^2$", "log"), _SHARE_AXIS, _shade_sizes(sizes), titles,
+        plot = LinePlot(title, Axis("$n / d^2$", "log"), _SHARE, _shade_sizes(sizes), titles,
                         own_landmarks=True)  # fmt: skip
         text = (
             f"Share of the optimum of {_OWN_CHOICE}, against the number of visible rows n divided "
-            "by the squared dimension: where the lines of different d agree, the rows that a "
-            f"method needs grow as d\u00b2. {_SHARE_TEXT}"
+            "by the squared dimension. Where the lines of different d agree, the number of rows "
+            f"that a method needs grows as d\u00b2. {_SHARE_TEXT}"
         )
-        yield line_figure(data, "rows", points, plot, text, name=row_stem("rows", first),
+        yield line_figure(data, "rows", row_stem("rows", first), points, plot, text,
                           per="method, d and n", hidden=hidden)  # fmt: skip
 
 
 def _shade_sizes(sizes: list[int]) -> dict[str, Style]:
-    """Give every dimension a look, the larger the darker."""
+    """Return a style for every dimension; larger ones are darker."""
     shades = mpl.colormaps["viridis_r"](
         np.linspace(0.18 if len(sizes) > 1 else 1.0, 1.0, len(sizes))
     )
@@ -220,64 +216,38 @@ def _shade_sizes(sizes: list[int]) -> dict[str, Style]:
     }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class _Size:
-    """What regret is drawn against."""
-
-    column: str
-    words: str
-    symbol: str
-    fixed: str  # the column that stays the same in one figure
-    by: list[str]
-
-
-_DIMENSION = _Size("d", "dimension", "$d$", "n", BY_N)
-_ROWS = _Size("n", "visible rows", "$n$", "d", BY_D)
-
-
 def regret(data: ReportData) -> Iterator[Figure]:
     """Draw mean regret against dimension, and against visible rows."""
     known = data.scores[data.scores.groupby(BY_SIZE)["regret_mean"].transform("count") > 0]
-    for size in (_DIMENSION, _ROWS):
-        for _, family in known.groupby(size.by, sort=True):
-            sizes = family.groupby(SERIES)[size.column].nunique().max()
-            if sizes > (1 if size is _DIMENSION else 2):
-                yield _regret_figure(data, family, size)
+    for axis, column, fixed, keys, fewest in (
+        (_DIMENSION, "d", "n", BY_N, 2),
+        (Axis("visible rows $n$", "sizes"), "n", "d", BY_D, 3),
+    ):
+        for _, family in known.groupby(keys, sort=True):
+            if family.groupby(SERIES)[column].nunique().max() >= fewest:
+                yield _regret_figure(data, family, axis, column, fixed)
 
 
-def _regret_figure(data: ReportData, family: pd.DataFrame, size: _Size) -> Figure:
+def _regret_figure(
+    data: ReportData, family: pd.DataFrame, axis: Axis, column: str, fixed: str
+) -> Figure:
     drawn, hidden = drop_variants(family)
     first = drawn.iloc[0]
     renamed = {f"regret_{part}": part for part in ("mean", "low", "high")}
     points = drawn[[*BY_SIZE, *SERIES, "seeds", *renamed]].rename(columns=renamed)
-    landmarks = data.best_visible[[*BY_SIZE, "best_visible_regret"]]
-    points = points.merge(landmarks, on=BY_SIZE, how="left").assign(
-        panel="", x=lambda p: p[size.column]
-    )
-    points = points.rename(columns={"best_visible_regret": "best_visible"})
+    points = add_landmarks(data, points, "regret").assign(panel="", x=lambda p: p[column])
     points = mark_lacking(data, points)
     styles = lead_styles(data, points, lower_is_better=True)
     unit = {"raw": "raw units", "sd": "sd of the visible values"}.get(str(first["regret_unit"]), "")
-    title = f"Regret against {size.words}: {name_runs(first, size.fixed)}"
-    plot = LinePlot(title, Axis(f"{size.words} {size.symbol}", "sizes"), Axis(f"regret [{unit}]"),
-                    styles, {"": ""})  # fmt: skip
-    text = (
-        "Mean regret: how far the proposed design falls short of the optimum. Lower is better, and "
-        "0 is the optimum."
-    )
-    return line_figure(
-        data,
-        "regret",
-        points,
-        plot,
-        text,
-        name=row_stem("regret", first, size.fixed),
-        hidden=hidden,
-    )
+    title = f"Regret against {axis.label.split(' $')[0]}: {name_runs(first, fixed)}"
+    plot = LinePlot(title, axis, Axis(f"regret [{unit}]"), styles, {"": ""})
+    text = "Mean regret: the optimum minus the value of the proposed design. Lower is better."
+    return line_figure(data, "regret", row_stem("regret", first, fixed), points, plot, text,
+                       hidden=hidden)  # fmt: skip
 
 
 def _climbing(data: ReportData) -> Iterator[pd.DataFrame]:
-    """Yield the scored runs of each task, variant, n and budget where any method takes steps."""
+    """Yield the scored runs of each task, variant, n and budget where any method iterates."""
     steps = data.curves.groupby(BY_N)["iteration"].max()
     climbing = steps[steps > 0].reset_index()[BY_N]
     for _, family in scored_runs(data.runs).merge(climbing, on=BY_N).groupby(BY_N, sort=True):
@@ -286,7 +256,7 @@ def _climbing(data: ReportData) -> Iterator[pd.DataFrame]:
 
 @dataclass(frozen=True)
 class _Curve:
-    """One score along the iterations, and how to read it."""
+    """A figure of one score against iteration."""
 
     score: str
     kind: str
@@ -296,14 +266,14 @@ class _Curve:
 
 
 _CURVES = (
-    _Curve(scores.VALUE_MODEL.name, "value", "Value against iteration", Axis(_VALUE),
-           "True value of the designs that the method itself ranks highest (128 unless the budget "
-           "says otherwise). An invalid design counts as the worst visible value."),
+    _Curve(scores.VALUE_MODEL.name, "value", "Value against iteration", _VALUE,
+           "True value of the designs that the method itself ranks highest, 128 at full budget. "
+           "An invalid design counts as the worst visible value."),
     _Curve(scores.SURVIVORS.name, "survivors", "Value of the best valid designs against iteration",
-           Axis(_VALUE),
-           "The paper's reading, an oracle's choice: the valid designs of largest true value (128 "
-           "unless the budget says otherwise). A line ends, at a bar across it, with the last "
-           "iteration at which every seed has so many valid designs."),
+           _VALUE,
+           "The paper's curve: an oracle chooses the valid designs of largest true value, 128 at "
+           "full budget. A line ends, with a bar across it, at the last iteration where every seed "
+           "has enough valid designs."),
     _Curve(scores.INVALID.name, "invalid", "Invalid designs against iteration",
            Axis("invalid designs [%]", "percent", limits=(0.0, 1.0)),
            "Share of all proposed designs that are outside the domain of the function."),
@@ -311,7 +281,7 @@ _CURVES = (
 
 
 def scores_by_iteration(data: ReportData) -> Iterator[Figure]:
-    """Draw value, value of the valid designs and invalid designs along the iterations."""
+    """Draw value, value of the valid designs and invalid designs against iteration."""
     for family in _climbing(data):
         drawn, hidden = drop_variants(family)
         keys = [*BY_SIZE, *SERIES, "seed"]
@@ -331,8 +301,7 @@ def _curve_figure(
     points = _level_lines(mark_lacking(data, average_curves(curves, curve.score)))
     points = points.assign(panel=points["d"].astype(str))
     if curve.kind != "invalid":
-        landmarks = data.best_visible.rename(columns={"best_visible_value": "best_visible"})
-        points = points.merge(landmarks[[*BY_SIZE, "best_visible", "optimum"]], on=BY_SIZE)
+        points = add_landmarks(data, points)
     ends = points.dropna(subset="mean").groupby(["panel", "series"]).tail(1)
     order = points.groupby(["panel", "series", "task", *SERIES], as_index=False)["x"].max()
     order = order.merge(ends[["panel", "series", "mean"]], on=["panel", "series"], how="left")
@@ -340,20 +309,20 @@ def _curve_figure(
     title = f"{curve.title}: {name_runs(family.iloc[0], 'n')}"
     panels = {str(d): f"d = {d}" for d in sorted(points["d"].unique())}
     plot = LinePlot(title, Axis("iteration", "iterations"), curve.axis, styles, panels)
-    text = f"{curve.text} Means over the seeds that the series of a panel have in common."
-    return line_figure(data, curve.kind, points, plot, text, hidden=hidden, long=True,
-                       name=row_stem(curve.kind, family.iloc[0], "n"))  # fmt: skip
+    text = f"{curve.text} Means over the common seeds of a panel."
+    return line_figure(data, curve.kind, row_stem(curve.kind, family.iloc[0], "n"), points, plot,
+                       text, hidden=hidden, long=True)  # fmt: skip
 
 
 def _level_lines(points: pd.DataFrame) -> pd.DataFrame:
-    """Let a method that proposes once be a level line to the end of the others."""
+    """Extend a method that proposes only once to the last iteration of the others."""
     last = max(float(points["x"].max()), 1.0)
     once = points[points.groupby([*BY_SIZE, "series"])["x"].transform("max") == 0]
     return pd.concat([points, once.assign(x=last)], ignore_index=True)
 
 
 def prediction_and_truth(data: ReportData) -> Iterator[Figure]:
-    """Draw what a method predicts of its designs, and what they are worth, along the iterations."""
+    """Draw the predicted and the true value of a method's designs against iteration."""
     looks = {"predicted": Style("predicted by the method", "#D55E00", "", (3.5, 1.5), ()),
              "true": Style("true value", INK, "", (), ())}  # fmt: skip
     columns = {"predicted": scores.PREDICTED.name, "true": scores.VALUE_MODEL.name}
@@ -367,21 +336,20 @@ def prediction_and_truth(data: ReportData) -> Iterator[Figure]:
         parts = [mark_lacking(data, average_curves(curves, column)).assign(shown=shown)
                  for shown, column in columns.items()]  # fmt: skip
         points = pd.concat(parts, ignore_index=True)
-        landmarks = data.best_visible.rename(columns={"best_visible_value": "best_visible"})
-        points = points.merge(landmarks[[*BY_SIZE, "best_visible", "optimum"]], on=BY_SIZE)
+        points = add_landmarks(data, points)
         panels = {str(key): data.style(own.iloc[0]).label for key, own in points.groupby("series")}
         points = points.assign(panel=points["series"], series=points["shown"])
         title = f"Prediction and truth: {name_runs(drawn.iloc[0], 'n', 'd')}"
-        plot = LinePlot(title, Axis("iteration", "iterations"), Axis("value [sd]", "bent"), looks,
+        plot = LinePlot(title, Axis("iteration", "iterations"), Axis("value [sd]", "asinh"), looks,
                         panels, columns=min(len(panels), 4))  # fmt: skip
         text = (
             "The value that a method predicts for the designs it ranks highest, and their true "
-            "value, an invalid design counted as the worst visible one. A prediction above the "
-            "truth is over-optimism. Where predictions run far away, the vertical axis is "
+            "value. An invalid design counts as the worst visible value. A prediction above the "
+            "true value is over-optimistic. If predictions are very large, the vertical axis is "
             "logarithmic beyond 10 sd."
         )
-        yield line_figure(data, "optimism", points, plot, text, hidden=hidden, long=True,
-                          name=row_stem("optimism", drawn.iloc[0], "n"))  # fmt: skip
+        yield line_figure(data, "optimism", row_stem("optimism", drawn.iloc[0], "n"), points, plot,
+                          text, hidden=hidden, long=True)  # fmt: skip
 
 
 def costs(data: ReportData) -> Iterator[Figure]:
@@ -392,37 +360,24 @@ def costs(data: ReportData) -> Iterator[Figure]:
         keys = [*BY_SIZE, *SERIES]
         parts = [average(drawn, keys, stage).assign(panel=stage) for stage in stages]
         points = mark_lacking(data, pd.concat(parts, ignore_index=True))
-        points = points.assign(
-            x=points["d"],
-            lacking=False,
-            **{end: points[end].clip(lower=1e-6) for end in ("mean", "low")},
-        )
         if points.empty:
             continue
+        positive = {end: points[end].clip(lower=1e-6) for end in ("mean", "low")}
+        points = points.assign(x=points["d"], lacking=False, **positive)
         title = f"Wall-clock seconds per seed: {name_runs(family.iloc[0], 'n')}"
-        plot = LinePlot(title, Axis("dimension $d$", "sizes"), Axis("seconds", "log"),
-                        lead_styles(data, points), stages, zero=False)  # fmt: skip
+        plot = LinePlot(title, _DIMENSION, Axis("seconds", "log"), lead_styles(data, points),
+                        stages, zero=False)  # fmt: skip
         text = (
-            "Mean wall-clock seconds per seed. Seeds are fitted in batches, of which each counts "
-            "an equal share; of methods that share a trained latent only the first is charged for "
-            "it. Machines differ: compare orders of magnitude."
+            "Mean wall-clock seconds per seed. The seconds of a batch are divided by its seeds. If "
+            "methods share a trained latent, its cost counts for the first of them. Machines "
+            "differ: compare orders of magnitude."
         )
-        yield replace(
-            line_figure(
-                data,
-                "costs",
-                points,
-                plot,
-                text,
-                hidden=hidden,
-                name=row_stem("costs", family.iloc[0], "n"),
-            ),
-            table="costs",
-        )
+        yield line_figure(data, "costs", row_stem("costs", family.iloc[0], "n"), points, plot, text,
+                          hidden=hidden, table="costs")  # fmt: skip
 
 
 def profiles(data: ReportData) -> Iterator[Figure]:
-    """Draw which share of a method's runs reaches how much of the optimum.
+    """Draw the share of runs that reaches each share of the optimum.
 
     After Agarwal et al., Deep reinforcement learning at the edge of the statistical precipice,
     2021.
@@ -438,31 +393,19 @@ def profiles(data: ReportData) -> Iterator[Figure]:
         points = points.assign(series=name_series(points))
         styles = lead_styles(data, points, within=["panel", "x"])
         panels = {name_runs(one.runs.iloc[0]): name_runs(one.runs.iloc[0]) for one in lineups}
-        plot = LinePlot(
-            f"Performance profiles: {task}",
-            Axis("share of the optimum reached", "percent"),
-            Axis("runs [%]", "percent"),
-            styles,
-            panels,
-        )
+        x = Axis("share of the optimum reached", "percent")
+        plot = LinePlot(f"Performance profiles: {task}", x, Axis("runs [%]", "percent"), styles,
+                        panels)  # fmt: skip
         text = (
             "The share of runs whose final value, ranked by the method, reaches at least this "
-            "share of the optimum. Higher is better. All sizes at which these methods meet count."
+            "share of the optimum. Higher is better. All sizes that these methods share count."
         )
-        yield line_figure(
-            data,
-            "profiles",
-            points,
-            plot,
-            text,
-            name=file_stem("profiles", str(task)),
-            per="method",
-            long=True,
-        )
+        yield line_figure(data, "profiles", file_stem("profiles", str(task)), points, plot, text,
+                          per="method", long=True)  # fmt: skip
 
 
 def _main_lineup(study: pd.DataFrame) -> Lineup | None:
-    """Return the line-up of a study with the most runs, as far as their optimum is known."""
+    """Return the line-up of a task with the most runs whose optimum is known."""
     known = study[~(study["optimum"] <= 0) & (study["optimum"].notna() | (study["status"] != "ok"))]
     found = [one for one in find_lineups(known) if len(one.runs) >= 10 * len(one.methods)]
     return max(found, key=lambda one: len(one.runs), default=None)
@@ -509,24 +452,14 @@ def landmarks(data: ReportData) -> Iterator[Figure]:
         points = points.assign(panel="", x=points["d"], lacking=False)
         first = {**tables.iloc[0].to_dict(), "budget": ""}
         title = f"Best visible design and optimum against dimension: {name_runs(first, 'n')}"
-        plot = LinePlot(title, Axis("dimension $d$", "sizes"), Axis(_VALUE), looks, {"": ""})
-        text = "What there is to gain: the largest visible value and the optimum, means over seeds."
-        yield replace(
-            line_figure(
-                data,
-                "landmarks",
-                points,
-                plot,
-                text,
-                per="d",
-                name=row_stem("landmarks", first, "n"),
-            ),
-            about_task=True,
-        )
+        plot = LinePlot(title, _DIMENSION, _VALUE, looks, {"": ""})
+        text = "The possible gain: the largest visible value and the optimum, means over seeds."
+        yield line_figure(data, "landmarks", row_stem("landmarks", first, "n"), points, plot, text,
+                          per="d", about_task=True)  # fmt: skip
 
 
 def score_by_setting(data: ReportData) -> Iterator[Figure]:
-    """Draw the scores against any one setting of a task or a method that varies."""
+    """Draw the scores against every setting of a task or method that varies alone."""
     for sweep in data.sweeps:
         for _, runs in sweep.runs.groupby([*(name for name in BY_SIZE if name != "task_variant"),
                                            "rest"], sort=True):  # fmt: skip
@@ -552,31 +485,25 @@ def _setting_figure(data: ReportData, sweep: Sweep) -> Figure:
         series=points["method"] + " " + points["method series"],
         x=points["level"].map({level: i for i, level in enumerate(sweep.levels)}).astype(float),
     )
-    shown = f"best_visible_{'share' if known else 'value'}"
-    nothing = data.best_visible.set_index(BY_SIZE)[shown]
-    where = pd.MultiIndex.from_frame(points[BY_SIZE])
-    valued = points["panel"] != scores.INVALID_FINAL.name
-    points["best_visible"] = pd.Series(nothing.reindex(where).to_numpy(), points.index).where(
-        valued
-    )
-    points["optimum"] = pd.Series(1.0 if known else np.nan, points.index).where(valued)
+    points = add_landmarks(data, points, "share" if known else "value")
+    if not known:
+        points["optimum"] = np.nan
+    invalid = points["panel"] == scores.INVALID_FINAL.name
+    points.loc[invalid, ["best_visible", "optimum"]] = np.nan
     first = points.iloc[0].to_dict()
     runs_name = name_runs({**first, "task_variant": first["rest"]}, "n", "d")
     styles = lead_styles(data, points[points["panel"] == value])
-    unit = "share [%]" if known else _VALUE
     plot = LinePlot(f"Scores against {sweep.setting}: {runs_name}",
                     Axis(_SETTING_LABELS.get(sweep.setting, sweep.setting), "levels", sweep.levels),
-                    Axis(unit, "percent" if known else "linear"), styles, measured,
+                    Axis("share [%]", "percent") if known else _VALUE, styles, measured,
                     connected=sweep.numeric)  # fmt: skip
     text = (
-        f"Nothing differs but {sweep.setting}. Share of the optimum (or value, where that is not "
-        f"known) of {_OWN_CHOICE}. {_SHARE_TEXT} Levels are evenly spaced."
+        f"Only {sweep.setting} differs. Share of the optimum (or value, where that is unknown) of "
+        f"{_OWN_CHOICE}. {_SHARE_TEXT} Levels are evenly spaced."
     )
     name = row_stem(sweep.setting, {**first, "task_variant": first["rest"]}, "d", "n")
-    figure = line_figure(
-        data, "setting", points, plot, text, name=name, per=f"method and {sweep.setting}"
-    )
-    return replace(figure, table="settings")
+    return line_figure(data, "setting", name, points, plot, text, table="settings",
+                       per=f"method and {sweep.setting}")  # fmt: skip
 
 
 _SETTING_LABELS = {
@@ -586,7 +513,7 @@ _SETTING_LABELS = {
 
 
 def value_by_path(data: ReportData) -> Iterator[Figure]:
-    """Draw the value of gradient ascent against the length of its path, rate times steps."""
+    """Draw the value of gradient ascent against path length, rate times steps."""
     climbers = {digest: rate for digest, config in data.configs.items()
                 if (rate := _ascent_rate(config)) is not None}  # fmt: skip
     runs = scored_runs(data.runs)
@@ -607,21 +534,19 @@ def value_by_path(data: ReportData) -> Iterator[Figure]:
         rate_of = drawn.assign(rate=drawn["digest"].map(climbers)).groupby(SERIES)["rate"].first()
         points["x"] *= rate_of.reindex(pd.MultiIndex.from_frame(points[SERIES])).to_numpy()
         points = points[points["x"] > 0]
-        marks = data.best_visible.rename(columns={"best_visible_value": "best_visible"})
-        points = points.merge(marks[[*BY_SIZE, "best_visible", "optimum"]], on=BY_SIZE)
-        points = points.assign(panel=points["d"].astype(str))
+        points = add_landmarks(data, points).assign(panel=points["d"].astype(str).to_numpy())
         title = f"Value against path length: {name_runs(family.iloc[0], 'n')}"
-        plot = LinePlot(title, Axis("path length (rate \u00d7 steps)", "log"), Axis(_VALUE),
+        plot = LinePlot(title, Axis("path length (rate \u00d7 steps)", "log"), _VALUE,
                         lead_styles(data, points.dropna(subset="mean"), within=["panel", "x"]),
                         {str(d): f"d = {d}" for d in sizes})  # fmt: skip
         text = (
             "True value of the designs that the method itself ranks highest, along its ascent. "
-            "Path length is the rate times the number of steps, before the factor \u221ad that all "
-            "methods share, so that methods with different rates can be compared. The paper's "
+            "Path length is the rate times the number of steps, without the factor \u221ad that "
+            "all methods share, so that methods with different rates can be compared. The paper's "
             "methods with a VAE stop at 0.25, the others at 2.5."
         )
-        yield line_figure(data, "path", points, plot, text, long=True,
-                          name=row_stem("path", family.iloc[0], "n"))  # fmt: skip
+        yield line_figure(data, "path", row_stem("path", family.iloc[0], "n"), points, plot, text,
+                          long=True)  # fmt: skip
 
 
 def _ascent_rate(config: Mapping[str, Any]) -> float | None:

@@ -56,14 +56,12 @@ def controls(data: ReportData) -> Iterator[Figure]:
     table = data.controls.merge(landmarks[[*BY_SIZE, "best_visible"]], on=BY_SIZE, how="left")
     for _, size in table.groupby(BY_SIZE, sort=True):
         first = size.iloc[0]
-        rows = size[SERIES].drop_duplicates()
+        rows = size[["task", *SERIES]].drop_duplicates()
         changes = accumulate((a != b for a, b in pairwise(rows["method"])), initial=0)
-        places = [i + 0.5 * change for i, change in enumerate(changes)]  # methods apart
-        keyed = dict(zip(rows.itertuples(index=False, name=None), places, strict=True))
+        rows["place"] = [i + 0.5 * change for i, change in enumerate(changes)]  # methods apart
         looks = [data.style(row) for _, row in size.iterrows()]
-        points = size.assign(
-            panel=size["score"],
-            place=[keyed[key] for key in size[SERIES].itertuples(index=False, name=None)],
+        points = size.merge(rows).assign(
+            panel=size["score"].to_numpy(),
             color=[look.color for look in looks],
             marker=[look.marker for look in looks],
         )
@@ -71,20 +69,15 @@ def controls(data: ReportData) -> Iterator[Figure]:
         title = f"Controls: {name_runs(first, 'n', 'd')}"
         plot = RowPlot(
             title,
-            {
-                keyed[(row["method"], row["method_variant"])]: data.style(
-                    {**row, "task": first["task"]}
-                ).label
-                for row in rows.to_dict("records")
-            },
+            {row["place"]: data.style(row).label for row in rows.to_dict("records")},
             {name: score.axis for name, score in scores.items()},
             frozenset(name for name, score in scores.items() if score.unit.fraction),
         )
         notes = [f"{note}." for note in explain_signs(looks)]
         caption = " ".join([
-            "One method with one part replaced at a time: means over seeds with 95\u00a0% "
-            "intervals, and the seeds as small dots. The best iteration is an oracle's choice. "
-            "Dotted: the best visible design.", explain_controls(size),
+            "Variants of a method: means over seeds with 95\u00a0% intervals, and single seeds as "
+            "small dots. An oracle chooses the best iteration. Dotted: the best visible design.",
+            explain_controls(size),
             count_seeds(size["seeds"], "variant"), *notes,
         ])  # fmt: skip
         yield Figure("controls", row_stem("controls", first, "d", "n"), title, caption,
@@ -95,12 +88,12 @@ def controls(data: ReportData) -> Iterator[Figure]:
 def mean_ranks(data: ReportData) -> Iterator[Figure]:
     """Draw the mean ranks of every line-up of three or more methods on several sizes.
 
-    A line-up that a larger one holds on the same tasks is left out.
+    A line-up is left out if a larger one on the same tasks contains it.
     """
     for lineup in data.lineups:
         if len(lineup.methods) < 3 or len(lineup.means) < 2:
             continue
-        if any(_holds(other, lineup) for other in data.lineups):
+        if any(_contains(other, lineup) for other in data.lineups):
             continue
         tasks = sorted(set(lineup.runs["task"]))
         ranking = rank_methods(_with_best_visible(lineup))
@@ -124,7 +117,7 @@ def mean_ranks(data: ReportData) -> Iterator[Figure]:
         )  # fmt: skip
 
 
-def _holds(larger: Lineup, lineup: Lineup) -> bool:
+def _contains(larger: Lineup, lineup: Lineup) -> bool:
     return (
         larger.budget == lineup.budget
         and {*larger.methods} > {*lineup.methods}
@@ -133,7 +126,7 @@ def _holds(larger: Lineup, lineup: Lineup) -> bool:
 
 
 def _with_best_visible(lineup: Lineup) -> pd.DataFrame:
-    """Return the means of every block and method, with the best visible design as one more."""
+    """Return the means of every block and method, and of the best visible design."""
     if any(map(is_best_visible, lineup.methods)):
         return lineup.means
     tables = lineup.runs.drop_duplicates([*BY_SIZE, "seed"])
@@ -143,7 +136,7 @@ def _with_best_visible(lineup: Lineup) -> pd.DataFrame:
 
 
 def _looks(lineup: Lineup, data: ReportData) -> dict[str, Style]:
-    """Return the style of each method, without the variant that it has on some task."""
+    """Return the style of each method, its label without a variant."""
     looks = {BEST_VISIBLE.name: BEST_VISIBLE}
     for row in lineup.runs.drop_duplicates("method").to_dict("records"):
         style = data.style(row)
@@ -159,24 +152,26 @@ def _find_best_visible(ranking: Ranking) -> str:
 
 def _explain_ranks(ranking: Ranking, tasks: list[str]) -> str:
     text = (
-        "Ranks by the mean final value over the seeds that all methods have, averaged over "
+        "Ranks by the mean final value over common seeds, averaged over "
         f"{ranking.blocks} sizes of {', '.join(tasks)}."
     )
     if not ranking.groups:
-        return f"{text} There are too few sizes to test which differences are more than chance."
+        return f"{text} There are too few sizes to test the differences."
     p = format_p(ranking.p)
     return (
-        f"{text} Bars join those whose mean ranks are not shown to differ at the 5\u00a0% level "
+        f"{text} Bars join methods whose mean ranks are not shown to differ at the 5\u00a0% level "
         f"(Friedman's test, p {p if p.startswith('<') else f'= {p}'}, then Nemenyi's)."
     )
 
 
 def _explain_position(ranking: Ranking, looks: Mapping[str, Style]) -> str:
-    """Say which methods rank behind the best visible design."""
+    """List the methods that rank worse than the best visible design."""
     rank = ranking.means[_find_best_visible(ranking)]
-    behind = [looks[str(name)].label for name in ranking.means[ranking.means > rank].index]
-    who = f"behind it: {', '.join(behind)}" if behind else "no method is behind it"
-    return f"The dotted line is the best visible design, at {rank:.2f}; {who}."
+    worse = [looks[str(name)].label for name in ranking.means[ranking.means > rank].index]
+    return (
+        f"The dotted line is the best visible design, at {rank:.2f}. Methods that rank worse: "
+        f"{', '.join(worse) or 'none'}."
+    )
 
 
 @dataclass(frozen=True)
@@ -204,8 +199,8 @@ class RankPlot:
         drawing.suptitle(wrap(self.title, 72), x=0.012, y=0.96, ha="left", va="top", fontsize=9.5,
                          parse_math=False)  # fmt: skip
         self._draw_axis(axes, len(names))
-        self._shade_losers(axes, float(ranking.means[_find_best_visible(ranking)]), len(names),
-                           bottom)  # fmt: skip
+        best_visible = float(ranking.means[_find_best_visible(ranking)])
+        self._shade_worse(axes, best_visible, len(names), bottom)
         for i, name in enumerate(names):
             place = i if i < left else len(names) - 1 - i
             self._draw_method(axes, float(ranking.means.iloc[i]), place + bars + 0.75,
@@ -220,38 +215,38 @@ class RankPlot:
         axes.plot([1, methods], [0, 0], color=INK, linewidth=0.9, clip_on=False)
         for rank in range(1, methods + 1):
             axes.plot([rank] * 2, [0, -0.16], color=INK, linewidth=0.9, clip_on=False)
-            _say(axes, str(rank), (rank, -0.16), (0, 2), ha="center", va="bottom", fontsize=8)
-        _say(axes, "mean rank,\n1 is best", (methods, 0), (14, 0), ha="left", va="center")
+            _annotate(axes, str(rank), (rank, -0.16), (0, 2), ha="center", va="bottom", fontsize=8)
+        _annotate(axes, "mean rank,\n1 is best", (methods, 0), (14, 0), ha="left", va="center")
         if np.isfinite(self.ranking.critical):
             y, ends = -1.05, (1.0, 1 + self.ranking.critical)
             axes.plot(ends, [y, y], color=INK, linewidth=1.2, clip_on=False)
             for x in ends:
                 axes.plot([x, x], [y - 0.1, y + 0.1], color=INK, linewidth=1.2, clip_on=False)
-            _say(axes, f"critical difference {self.ranking.critical:.2f}", (1, y), (-5, 0),
+            _annotate(axes, f"critical difference {self.ranking.critical:.2f}", (1, y), (-5, 0),
                  ha="right", va="center")  # fmt: skip
 
-    def _shade_losers(self, axes: Axes, nothing: float, methods: int, bottom: float) -> None:
-        """Shade where methods rank that are worse than the best visible design."""
-        axes.fill_between([nothing, methods], -0.1, bottom, color=PALE, alpha=0.7, linewidth=0,
+    def _shade_worse(self, axes: Axes, rank: float, methods: int, bottom: float) -> None:
+        """Shade the ranks that are worse than that of the best visible design."""
+        axes.fill_between([rank, methods], -0.1, bottom, color=PALE, alpha=0.7, linewidth=0,
                           zorder=0)  # fmt: skip
-        axes.plot([nothing] * 2, [-0.1, bottom], color=BEST_VISIBLE.color, linewidth=1.2,
+        axes.plot([rank] * 2, [-0.1, bottom], color=BEST_VISIBLE.color, linewidth=1.2,
                   dashes=BEST_VISIBLE.dashes, clip_on=False, zorder=1)  # fmt: skip
-        outward = -1 if nothing > (1 + methods) / 2 else 1  # where there is more room
-        _say(axes, "shaded: worse than the\nbest visible design", (nothing, bottom),
+        outward = -1 if rank > (1 + methods) / 2 else 1  # where there is more room
+        _annotate(axes, "shaded: worse than the\nbest visible design", (rank, bottom),
              (4 * outward, 3), ha="right" if outward < 0 else "left", va="bottom",
              fontsize=7)  # fmt: skip
 
     def _draw_method(self, axes: Axes, rank: float, y: float, style: Style, side: float) -> None:
-        """Lead from a mean rank down and out to the method's name."""
+        """Draw a line from a mean rank to the method's name."""
         outward = -1 if side == 1.0 else 1
         axes.plot([rank, rank, side], [0, y, y], color=style.color, linewidth=1.1, clip_on=False,
                   zorder=2)  # fmt: skip
         axes.plot([rank], [0], linestyle="none", clip_on=False, zorder=5, **marker_look(style, 6))
-        _say(axes, f"{wrap(style.label, 26)}  {rank:.2f}", (side, y), (5 * outward, 0),
+        _annotate(axes, f"{wrap(style.label, 26)}  {rank:.2f}", (side, y), (5 * outward, 0),
              ha="right" if outward < 0 else "left", va="center", fontsize=8)  # fmt: skip
 
 
-def _say(
+def _annotate(
     axes: Axes, text: str, at: tuple[float, float], offset: tuple[float, float], **look: Any
 ) -> None:
     axes.annotate(text, at, offset, textcoords="offset points", annotation_clip=False,
@@ -259,7 +254,7 @@ def _say(
 
 
 _INTERACTION = "interactions"
-_COLORS = {  # of the parts in the order of a method, then of what is no part
+_COLORS = {  # parts in the order of a method, then other sources
     "latent": "#0072B2",
     "axes": "#56B4E9",
     "graph": "#009E73",
@@ -281,10 +276,10 @@ def variance_by_part(data: ReportData) -> Iterator[Figure]:
         shown = "" if budget == "full" else budget
         title = "Which part explains the gain" + (f", budget {shown}" if shown else "")
         text = (
-            "Left: which share of the variance of the final value each part of a method explains, "
-            "where every combination of its parts was run. Right: the mean gain of every "
-            "combination over the best visible design, which is the dotted line. The best "
-            f"combination is named. {EXPLANATION} {count_seeds([len(o.seeds) for o in own], 'run')}"
+            "Left: the share of the variance of the final value that each part of a method "
+            "explains. Right: the mean gain of every combination over the best visible design "
+            "(dotted line); the best combination is named. "
+            f"{EXPLANATION} {count_seeds([len(o.seeds) for o in own], 'combination')}"
         )
         text = " ".join([text, *(f"{name_factorial(o)}: {describe_factorial(o)}" for o in own)])
         yield Figure("factorial", file_stem("cross", shown), title, text, "",
@@ -337,16 +332,9 @@ class FactorialPlot:
             axes.barh(place, 100 * share, left=100 * start, height=0.95, color=_COLORS[name],
                       edgecolor="white", linewidth=0.8, zorder=2)  # fmt: skip
             if share >= 0.075:
-                axes.text(
-                    100 * (start + share / 2),
-                    place,
-                    f"{100 * share:.0f}",
-                    ha="center",
-                    va="center",
-                    fontsize=7.5,
-                    zorder=3,
-                    color=INK if name in (REST, "surrogate", "axes") else "white",
-                )
+                color = INK if name in (REST, "surrogate", "axes") else "white"
+                axes.text(100 * (start + share / 2), place, f"{100 * share:.0f}", ha="center",
+                          va="center", fontsize=7.5, zorder=3, color=color)  # fmt: skip
             start += share
 
     def _draw_gains(self, axes: Axes, gains: pd.DataFrame, place: float) -> None:
@@ -364,5 +352,5 @@ class FactorialPlot:
 
 
 def _group(source: str) -> str:
-    """Return under which entry of the legend a source of variance is drawn."""
+    """Return the legend entry of a source of variance."""
     return _INTERACTION if TIMES in source else source

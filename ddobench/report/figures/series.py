@@ -1,4 +1,4 @@
-"""Which series a figure draws, their means, and what a caption says of them."""
+"""Which series a figure draws, their means, and the sentences of a caption about them."""
 
 from collections.abc import Iterable, Mapping
 from itertools import chain
@@ -20,19 +20,19 @@ from ddobench.report.tables.styles import (
 )
 from ddobench.stats.samples import FEW, mean_band, mean_intervals
 
-MOST_SERIES = 8  # lines that one panel can hold
-_BEST = 4  # series that are drawn for their rank alone
+MOST_SERIES = 8  # lines in one panel
+_BEST = 4  # series that are chosen by rank alone
 
 
 def name_series(frame: pd.DataFrame) -> "pd.Series[str]":
-    """Name the series of every row in one word, for the column `series`."""
+    """Return a key for the series of every row, for the column `series`."""
     return frame["method"] + " " + frame["method_variant"]
 
 
 def drop_variants(frame: pd.DataFrame, most: int = MOST_SERIES) -> tuple[pd.DataFrame, int]:
-    """Keep only the default of a method that has one where there are too many series.
+    """If there are too many series, leave out variants of methods that have a default.
 
-    Returns how many series that leaves out, too.
+    Also returns the number of series left out.
     """
     series = frame[SERIES].drop_duplicates()
     if len(series) <= most:
@@ -46,9 +46,9 @@ def lead_styles(
     data: ReportData, points: pd.DataFrame, *, lower_is_better: bool = False,
     most: int = MOST_SERIES, within: str | list[str] = "x",
 ) -> dict[str, Style]:  # fmt: skip
-    """Return the look of every series; of too many, those that do not lead share a grey one.
+    """Return the style of every series; if there are too many, all but the leading ones are grey.
 
-    `points` rank the series by their `mean` among those with equal `within`.
+    Series are ranked by their `mean` among `points` with equal `within`.
     """
     first = points.drop_duplicates("series").set_index("series")
     leading = rank_series(points, within, most, lower_is_better=lower_is_better)
@@ -62,9 +62,9 @@ def lead_styles(
 def rank_series(
     points: pd.DataFrame, within: str | list[str], most: int, *, lower_is_better: bool = False
 ) -> list[str]:
-    """Return the series that lead, the best first: references, the best few, then usual ones."""
+    """Return the leading series, best first: references, the best few, then common baselines."""
     rivals = points.groupby(within)["mean"]
-    ranks = rivals.rank(ascending=lower_is_better) - 1  # from 0, the best, to 1 where all met
+    ranks = rivals.rank(ascending=lower_is_better) - 1  # scaled below: 0 is best, 1 is worst
     ranks /= (rivals.transform("count") - 1).clip(lower=1)
     ranked = list(ranks.groupby(points["series"]).mean().sort_values(kind="stable").index)
     if len(ranked) <= most:
@@ -96,8 +96,8 @@ def average(runs: pd.DataFrame, keys: list[str], column: str) -> pd.DataFrame:
 def average_curves(curves: pd.DataFrame, score: str) -> pd.DataFrame:
     """Return mean and 95 % interval of a score per size, series and iteration.
 
-    A mean over the seeds that are left would be over another population at each iteration, so it is
-    NaN unless all seeds of the series have a value.
+    The mean is NaN unless all seeds of the series have a value; else it would be over different
+    seeds at each iteration.
     """
     keys = [*BY_SIZE, *SERIES]
     parts = [pd.DataFrame(columns=[*keys, "x", "seeds", "mean", "low", "high"])]
@@ -113,7 +113,7 @@ def average_curves(curves: pd.DataFrame, score: str) -> pd.DataFrame:
 
 
 def mark_lacking(data: ReportData, points: pd.DataFrame) -> pd.DataFrame:
-    """Add `series`, and whether its mean lacks seeds that were tried or most methods have."""
+    """Add `series`, and whether its mean is `lacking` seeds that were run or most methods have."""
     scores = data.scores
     short = scores[scores[LOST].sum(axis=1) > 0]
     known = set(short[[*BY_SIZE, *SERIES]].itertuples(index=False, name=None))
@@ -122,24 +122,24 @@ def mark_lacking(data: ReportData, points: pd.DataFrame) -> pd.DataFrame:
 
 
 def describe_lines(count: int, *, long: bool = False) -> str:
-    """Say what the bands and bars of so many series are."""
+    """Explain the bands or bars of so many series."""
     if count <= MOST_BANDS:
         return "Bands are 95\u00a0% intervals of the mean."
     if long:
-        return "Bars beside the ends are 95\u00a0% intervals of the last mean."
-    return "Bars are 95\u00a0% intervals of the mean; series are shifted to be told apart."
+        return "Bars at the ends are 95\u00a0% intervals of the last mean."
+    return "Bars are 95\u00a0% intervals of the mean; series are shifted sideways."
 
 
 def describe_sample(
     data: ReportData, points: pd.DataFrame, styles: Mapping[str, Style], per: str = "method and d"
 ) -> list[str]:
-    """Say how many seeds were averaged, which are lost, and what signs and grey lines mean."""
+    """Explain how many seeds were averaged or lost, and the signs and grey lines."""
     parts = [count_seeds(points["seeds"], per)] if len(points) else []
     if "lacking" in points and points["lacking"].any():
         keys = [*BY_SIZE, *SERIES]
         lost = data.scores.merge(points[keys].drop_duplicates(), on=keys)[LOST].sum()
         counts = ", ".join(f"{count} {name}" for name, count in lost.items() if count)
-        parts.append(f"Hollow markers lack seeds that most methods have ({counts} in all).")
+        parts.append(f"Hollow markers lack some seeds ({counts}).")
     grey = sum(style.color == MUTED for style in styles.values())
     if grey:
         parts.append(f"{grey} further series {'is' if grey == 1 else 'are'} grey.")
@@ -147,7 +147,7 @@ def describe_sample(
 
 
 def count_seeds(counts: Iterable[int], per: str) -> str:
-    """Say how large a sample is, and that it is small where it is."""
+    """Return the sample size in a sentence, with a warning if it is small."""
     known = [int(count) for count in counts if count > 0]
     if not known:
         return "No seeds."

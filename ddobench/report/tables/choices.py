@@ -1,4 +1,4 @@
-"""What methods that choose among candidates chose, and why, as their runs stored it."""
+"""What methods that choose among candidates chose, and why, from their stored diagnostics."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -20,45 +20,44 @@ from ddobench.report.tables.table import (
 )
 from ddobench.scores import HELD_OUT_ERROR
 
-CHOOSER = [*BY_SIZE, *SERIES]  # the columns that tell tables of choices apart
+_KEYS = [*BY_SIZE, *SERIES]
 EXPLANATION = (
-    "For each seed the candidates were fitted to some of the visible rows and judged on others, "
-    "which they had not seen: the best rows above a percentile of the visible values, or as many "
-    "at random where the rule is heldout_error. They are judged by the correlation of ranks, "
-    "predicted and visible, which decides unless select= names another rule, and by the squared "
-    "error as a share of the variance of all visible values. Numbers are means over the seeds "
-    "where a candidate was judged. What is chosen without having been judged stands in where no "
-    "candidate is better than chance."
+    "For each seed the candidates were fitted to some of the visible rows and judged on held-out "
+    "ones: the rows above a percentile of the visible values, or as many random rows with the rule "
+    "heldout_error. The rank correlation of predictions and visible values decides, unless select= "
+    "names another rule. The error is the squared error as a share of the variance of all visible "
+    "values. Numbers are means over the seeds where a candidate was judged. A fallback, which is "
+    "not judged, is chosen where no candidate is better than chance."
 )
 _JUDGED = ["candidate", "rank", "error", "reason", "chosen"]
-_COLUMNS = [*CHOOSER, "label", "candidate", "chosen", "seeds", "judged", "rank", "error", "reason"]
-Read = Callable[[str], Mapping[str, Any]]  # what a run tells, by its path
+_COLUMNS = [*_KEYS, "label", "candidate", "chosen", "seeds", "judged", "rank", "error", "reason"]
+Read = Callable[[str], Mapping[str, Any]]  # returns the diagnostics of a run, by its path
 
 
 def read_judgements(runs: pd.DataFrame, read: Read) -> pd.DataFrame:
     """Return one row per finished run and candidate, for the methods that have candidates.
 
-    It costs a look at the file of every run of these. Where the first run of a configuration
-    has no candidates, no other run of it has.
+    This opens the file of every such run. If the first run of a configuration has no candidates,
+    its other runs are skipped.
     """
     rows: list[dict[Any, Any]] = []
-    silent: set[str] = set()
-    shared = [*CHOOSER, "digest", "seed"]
+    skipped: set[str] = set()
+    shared = [*_KEYS, "digest", "seed"]
     finished = runs[runs["status"] == "ok"]
     for run in (finished if "path" in runs else finished.head(0)).to_dict("records"):
-        if run["digest"] in silent or not isinstance(run["path"], str):
+        if run["digest"] in skipped or not isinstance(run["path"], str):
             continue
-        told = read(run["path"])  # nothing of a file that is gone or torn
-        if told and "candidates" not in told:
-            silent.add(run["digest"])
+        diagnostics = read(run["path"])  # empty if the file is missing or damaged
+        if diagnostics and "candidates" not in diagnostics:
+            skipped.add(run["digest"])
         named = {name: run[name] for name in shared}
-        rows += [named | judgement for judgement in _judgements(told)]
+        rows += [named | judgement for judgement in _judgements(diagnostics)]
     return pd.DataFrame(rows, columns=[*shared, *_JUDGED])
 
 
-def _judgements(told: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield what a run tells of its candidates, and of what it chose if that is none of them."""
-    listed = told.get("candidates")
+def _judgements(diagnostics: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the candidates of a run, and its choice if that is not one of them."""
+    listed = diagnostics.get("candidates")
     judged = [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
     for one in judged:
         yield {
@@ -68,8 +67,8 @@ def _judgements(told: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             "reason": str(one.get("reason") or ""),
             "chosen": one.get("chosen") is True,
         }
-    if judged and "chosen" in told and not any(one.get("chosen") is True for one in judged):
-        yield {"candidate": str(told["chosen"]), "reason": "", "chosen": True}
+    if judged and "chosen" in diagnostics and not any(one.get("chosen") is True for one in judged):
+        yield {"candidate": str(diagnostics["chosen"]), "reason": "", "chosen": True}
 
 
 def _number(value: Any) -> float:
@@ -77,10 +76,10 @@ def _number(value: Any) -> float:
 
 
 def choice_table(judgements: pd.DataFrame, styles: Mapping[Key, Style]) -> pd.DataFrame:
-    """Return one row per cell, method and candidate, in the order of the candidates."""
+    """Return one row per size, method and candidate, in the order of the candidates."""
     rows: list[dict[Any, Any]] = []
-    for key, own in judgements.groupby(CHOOSER, sort=True):
-        named: dict[str, Any] = dict(zip(CHOOSER, key, strict=True))
+    for key, own in judgements.groupby(_KEYS, sort=True):
+        named: dict[str, Any] = dict(zip(_KEYS, key, strict=True))
         style = styles[named["task"], named["method"], named["method_variant"]]
         named |= {"label": style.label, "seeds": own["seed"].nunique()}
         for candidate, judged in own.groupby("candidate", sort=False):
@@ -109,7 +108,7 @@ def describe_choices(table: pd.DataFrame) -> Table:
         Column("why not judged", lambda row: row["reason"] or DASH, words=True),
     ]  # fmt: skip
     groups = []
-    for _, own in table.groupby(CHOOSER, sort=True):
+    for _, own in table.groupby(_KEYS, sort=True):
         first = own.iloc[0]
         method = f"{first['method']} {first['method_variant']}".strip()
         title = f"{first['label']} on {name_runs(first, 'n', 'd')}"

@@ -1,9 +1,9 @@
 """Which part of a method explains the gain: full factorial designs, and their analysis of variance.
 
-A factorial is what the runs of one method at one size make up if nothing but parts (latent,
-surrogate, search, ...) was exchanged: every combination of the levels of two or more parts, each
-with the same seeds. Where runs are missing, have declined or have no score, levels are left out
-until what remains is complete: only then do the shares add up.
+A factorial consists of the runs of one method at one size that differ only in their parts (latent,
+surrogate, search, ...): every combination of the levels of two or more parts, with the same seeds.
+Where runs are missing or have no score, levels are left out until the rest is complete; otherwise
+the shares of variance would not add up.
 """
 
 from collections.abc import Iterable, Mapping
@@ -35,7 +35,7 @@ from ddobench.stats.samples import mean_interval
 from ddobench.stats.variance import decompose
 from ddobench.variants import split_variant
 
-FACTORIAL = [*BY_SIZE, "method"]  # the columns that tell factorials apart
+FACTORIAL = [*BY_SIZE, "method"]  # the columns that identify a factorial
 SEED, REST = "seed", "rest"
 TIMES = " \u00d7 "  # between the parts of an interaction
 _SHARES = [*FACTORIAL, "source", "parts", "share", "squares", "freedom", "runs", "seeds"]
@@ -43,12 +43,12 @@ _LEVELS = [
     *FACTORIAL, "part", "level", "combinations", "mean", "low", "high", "value", "best_visible",
 ]  # fmt: skip
 EXPLANATION = (
-    "Every combination of the levels was run with the same seeds. Shares are those of the sum of "
-    "squares of the final value around its mean: of a part alone, of parts that interact, of the "
-    "seeds (some instances are easier), and of the rest, which is how seeds differ in what the "
-    "parts do. Levels have their mean gain over the best visible design over all combinations with "
-    "them; the interval is that of the mean over seeds. Shares describe these levels: a part of "
-    "which only similar ones were tried explains little."
+    "Every combination of the levels was run with the same seeds. The sum of squares of the final "
+    "value is divided into shares: of single parts, of interactions between parts, of the seeds "
+    "(some instances are easier), and of the rest (the effect of a part differs between seeds). "
+    "The gain of a level over the best visible design is a mean over all combinations with it; its "
+    "interval is that of the mean over seeds. Shares hold for these levels only: a part with "
+    "similar levels explains little."
 )
 
 
@@ -56,13 +56,13 @@ EXPLANATION = (
 class Factorial:
     """A complete factorial of parts, and what was left out to make it complete."""
 
-    place: Mapping[str, Any]  # the cell and the method, by column
-    levels: Mapping[str, tuple[str, ...]]  # of every part that was exchanged
+    place: Mapping[str, Any]  # its size and method, by column
+    levels: Mapping[str, tuple[str, ...]]  # of every part that varies
     seeds: tuple[int, ...]
     scores: NDArray[np.float64]  # (levels of the first part, of the second, ..., S)
     best_visible: NDArray[np.float64]  # (S,)
-    lost: Mapping[str, int]  # runs without a score, by what became of them
-    privileges: tuple[str, ...] = ()  # what some of the runs know beyond the visible table
+    lost: Mapping[str, int]  # runs without a score, by reason
+    privileges: tuple[str, ...] = ()  # what some of the runs use beyond the visible table
 
     @property
     def gains(self) -> NDArray[np.float64]:
@@ -120,7 +120,7 @@ def _find_factorial(place: Mapping[Any, Any], runs: pd.DataFrame) -> Factorial |
 def complete_levels(
     levels: dict[str, list[Any]], present: set[tuple[Any, ...]]
 ) -> dict[str, list[Any]]:  # fmt: skip
-    """Leave out the level that lacks most of its runs, again and again, until none lacks any."""
+    """Leave out the level that lacks most of its runs, repeatedly, until none lacks any."""
     kept = {axis: [*names] for axis, names in levels.items()}
     while all(kept.values()):
         there = np.zeros([len(names) for names in kept.values()])
@@ -169,7 +169,7 @@ def share_table(factorials: Iterable[Factorial]) -> pd.DataFrame:
 
 
 def _name_source(axes: tuple[int, ...], parts: list[str]) -> str:
-    """Name an effect by its parts; the seeds are the last axis, what they change is the rest."""
+    """Name an effect by its parts; seeds are the last axis, and interact with parts as the rest."""
     if len(parts) in axes:
         return SEED if len(axes) == 1 else REST
     return TIMES.join(parts[axis] for axis in axes)
@@ -221,11 +221,11 @@ def name_factorial(factorial: Factorial) -> str:
 
 
 def describe_factorial(factorial: Factorial) -> str:
-    """Say which levels met on which seeds, and how many runs have no score."""
-    met = "; ".join(f"{part} {', '.join(levels)}" for part, levels in factorial.levels.items())
+    """List the levels, the seeds, and how many runs have no score."""
+    levels = "; ".join(f"{part} {', '.join(names)}" for part, names in factorial.levels.items())
     counted = describe_counts({"seeds": f"{factorial.scores.size} runs", **factorial.lost})
-    know = f" Some know more: {', '.join(factorial.privileges)}." if factorial.privileges else ""
-    return f"{met}; seeds {format_ranges(factorial.seeds)}; {counted}.{know}"
+    know = f" Some runs use: {', '.join(factorial.privileges)}." if factorial.privileges else ""
+    return f"{levels}; seeds {format_ranges(factorial.seeds)}; {counted}.{know}"
 
 
 def describe_shares(factorials: list[Factorial]) -> Table:
@@ -250,7 +250,7 @@ def describe_levels(factorials: list[Factorial]) -> Table:
                lambda row: row["mean"]),
     ]  # fmt: skip
     groups = [_group(one, "cross_levels", level_table([one]), columns) for one in factorials]
-    title = "What each level of a part gains"
+    title = "Gain of each level of a part"
     return Table("cross_levels", title, EXPLANATION, level_table(factorials), groups)
 
 

@@ -41,7 +41,7 @@ CHANGE = [
     *("pairs", "difference", "difference_low", "difference_high", "difference_interval"),
     *("p", "p_holm", "improvement"),
 ]
-MOST = 6  # methods of a size compared each with each; of more, all with the leader only
+MOST = 6  # methods compared in all pairs; of more, the leader is compared with each
 _ESTIMATE = ["seeds", "mean", "low", "high", "by_seed"]
 _CONTROLS = [*BY_SIZE, *SERIES, "label", "reference", "score", *_ESTIMATE, *CHANGE]
 _SIDES = ["first", "first_variant", "first_label", "second", "second_variant", "second_label"]
@@ -49,9 +49,10 @@ _PAIRS = [*BY_SIZE, *_SIDES, "score", "lost", *CHANGE]
 
 
 def paired_changes(asked: Sequence[tuple[ArrayLike, ArrayLike, str]]) -> list[dict[str, Any]]:
-    """Compare values of a score whose i-th entries are of the same seed, NaN where a run has none.
+    """Compare two samples of a score, given the score's name; i-th entries have the same seed.
 
-    `improvement` is the share of pairs where the first is the better one, ties counted half.
+    NaN marks a missing value. `improvement` is the share of pairs where the first is better, ties
+    counted half.
     """
     whole = [_drop_missing(first, second) for first, second, _ in asked]
     found = iter(paired_differences([pair for pair in whole if len(pair[0])]))
@@ -81,7 +82,7 @@ def _describe(found: Difference, score: str) -> dict[str, Any]:
 
 
 def adjust_families(table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """Fill in the p values after Holm, all comparisons with the same keys being one family."""
+    """Add p values adjusted after Holm; comparisons with the same keys are one family."""
     p = table["p"].to_numpy(dtype=float)
     adjusted = np.full(len(table), np.nan)
     for members in table.groupby(keys).indices.values():
@@ -92,22 +93,22 @@ def adjust_families(table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
 
 
 def explain_few_pairs(most: int, compared: int) -> str:
-    """Say what so few pairs cannot show, nothing where they are many."""
+    """Return a sentence on the smallest possible p, "" where there are many pairs."""
     if not compared or most >= FEW:
         return ""
     least = smallest_p(most)
-    text = f" With {most} pairs no p falls below {format_p(least)}"
-    adjusted = f", and none below {format_p(min(1.0, least * compared))} once adjusted"
+    text = f" With {most} pairs the smallest possible p is {format_p(least)}"
+    adjusted = f", and {format_p(min(1.0, least * compared))} after adjustment"
     return f"{text}{adjusted if compared > 1 else ''}."
 
 
 def control_table(
     runs: pd.DataFrame, curves: pd.DataFrame, styles: Mapping[Key, Style]
 ) -> pd.DataFrame:
-    """Return one row per size, variant and score, where a method that climbs has variants.
+    """Return one row per size, variant and score, for methods that iterate and have variants.
 
-    The differences are to the method's default, on the seeds that both have. All variants of a size
-    are one family of comparisons for each score.
+    Differences are to the method's default, on the seeds that both have. All variants of a size are
+    one family of comparisons for each score.
     """
     climbing = curves.loc[curves["iteration"] > 0, BY_N].drop_duplicates()
     runs = runs[runs["status"] == "ok"].merge(climbing, on=BY_N)
@@ -148,14 +149,15 @@ def _estimate(runs: pd.DataFrame, score: str) -> dict[str, Any]:
 
 
 def explain_controls(table: pd.DataFrame) -> str:
-    """Say how to read the differences, and what so few seeds cannot show."""
+    """Explain the differences and their tests."""
     pairs = table["pairs"].dropna()
     compared = int(table.groupby([*BY_SIZE, "score"])["p"].count().max())
     return (
         "Differences are to the first variant of the same method, paired by seed, with 95\u00a0% "
-        f"intervals ({INTERVAL_RULE}); p is Wilcoxon's signed-rank test, adjusted after Holm for "
-        f"the {compared} comparison{'' if compared == 1 else 's'} of a score. Invalid shares "
-        f"differ by percentage points.{explain_few_pairs(int(pairs.max()), compared)}"
+        f"intervals ({INTERVAL_RULE}). p is Wilcoxon's signed-rank test, adjusted after Holm for "
+        f"the {compared} comparison{'' if compared == 1 else 's'} of a score. Differences of "
+        "invalid shares are in percentage points."
+        f"{explain_few_pairs(int(pairs.max()), compared)}"
     )
 
 
@@ -168,7 +170,7 @@ def describe_controls(table: pd.DataFrame) -> Table:
             for score, over in contrasted_scores().items()
             for heading, key, text in (
                 ("mean", "mean", _format_mean), ("difference", "difference", format_change),
-                ("p (Holm)", "p_holm", _format_holm),
+                ("p (Holm)", "p_holm", lambda row: format_p(row["p_holm"])),
             )
         ),
         number_column("pairs", "pairs", lambda n: f"{n:.0f}" if np.isfinite(n) else DASH),
@@ -189,16 +191,8 @@ def describe_controls(table: pd.DataFrame) -> Table:
 def _score_column(
     heading: str, score: str, over: str, key: str, text: Callable[[Row], str]
 ) -> Column:
-    """Return a column about one score of rows that hold a row for each score."""
+    """Return a column about one score; a row of the table has a row of the frame for each score."""
     return Column(heading, lambda row: text(row[score]), lambda row: row[score][key], over=over)
-
-
-def _format_holm(row: Row) -> str:
-    return format_p(row["p_holm"])
-
-
-def _format_improvement(row: Row) -> str:
-    return format_percent(row["improvement"])
 
 
 def _format_mean(row: Row) -> str:
@@ -209,8 +203,9 @@ def _format_mean(row: Row) -> str:
 def pair_table(runs: pd.DataFrame, styles: Mapping[Key, Style]) -> pd.DataFrame:
     """Return one row per size, pair of methods and score.
 
-    Each method has its plainest variant, the one with the higher mean headline first. Seeds of the
-    size that are no pair are counted as `lost`. The pairs of a size are one family per score.
+    Each method has its plainest variant; the one with the higher mean headline comes first. `lost`
+    counts the seeds of the size that one of the two lacks. The pairs of a size are one family of
+    comparisons for each score.
     """
     plain = plainest_variants(runs)
     rows: list[dict[str, Any]] = []
@@ -250,7 +245,7 @@ def _by_method(size: Mapping[str, NDArray[Any]]) -> dict[str, dict[str, Sample]]
 
 
 def _choose_pairs(values: Mapping[str, Sample]) -> list[tuple[str, str]]:
-    """Pair the methods with a score, the higher mean first: each with each, or with the leader."""
+    """Pair the methods with a score, the higher mean first: all pairs, or the leader with each."""
     means = {name: round(float(np.nanmean(own)), 9) for name, own in values.items()
              if np.isfinite(own).any()}  # fmt: skip
     order = sorted(means, key=lambda name: -means[name])
@@ -270,8 +265,9 @@ def describe_pairs(table: pd.DataFrame) -> Table:
             _score_column(heading, score, over, key, text)
             for score, over in contrasted_scores().items()
             for heading, key, text in (
-                ("difference", "difference", format_change), ("p (Holm)", "p_holm", _format_holm),
-                ("P(better)", "improvement", _format_improvement),
+                ("difference", "difference", format_change),
+                ("p (Holm)", "p_holm", lambda row: format_p(row["p_holm"])),
+                ("P(better)", "improvement", lambda row: format_percent(row["improvement"])),
             )
         ),
         Column("pairs", _format_pairs, lambda row: row["pairs"]),
@@ -289,17 +285,17 @@ def describe_pairs(table: pd.DataFrame) -> Table:
 
 
 def explain_pairs(table: pd.DataFrame) -> str:
-    """Say how to read the differences of one task, variant and budget."""
+    """Explain the differences of one task, variant and budget."""
     compared = int(table.groupby([*BY_SIZE, "score"])["p"].count().max())
     lost = int(table.loc[table["score"] == HEADLINE.name, "lost"].sum())
     text = (
-        "Mean difference, first minus second, over the seeds both have, with its 95\u00a0% "
-        f"interval ({INTERVAL_RULE}); p is Wilcoxon's signed-rank test, adjusted after Holm for "
-        "the comparisons at a size; P(better) is the share of seeds where the first is better, "
-        "ties half. Invalid shares differ by percentage points."
+        "Mean difference, first minus second, over common seeds, with its 95\u00a0% interval "
+        f"({INTERVAL_RULE}). p is Wilcoxon's signed-rank test, adjusted after Holm for the "
+        "comparisons at a size. P(better) is the share of seeds where the first is better, ties "
+        "counted half. Differences of invalid shares are in percentage points."
         f"{explain_few_pairs(int(table['pairs'].max()), compared)}"
     )
-    return f"{text} {lost} seeds are no pair, in all rows together." if lost else text
+    return f"{text} Over all rows, {lost} seeds have no pair." if lost else text
 
 
 def _format_pairs(row: Row) -> str:

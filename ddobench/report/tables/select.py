@@ -1,10 +1,8 @@
-"""What is selected of the stored runs, each selection in one place.
+"""Definitions that tables and figures share, each in one place.
 
-Which columns say that runs belong together, which runs count, on which seeds methods are compared,
-what the best visible design is worth, and which share of the optimum a value is.
+How runs are grouped, which runs and seeds count, the value of the best visible design, and the
+share of the optimum.
 """
-
-from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
@@ -13,13 +11,13 @@ from ddobench.report.tables.styles import BEST_VISIBLE_ROLE, role_of
 from ddobench.scores import BEST_VISIBLE, HEADLINE
 from ddobench.stats.samples import Sample
 
-BY_TASK = ["task", "task_variant", "budget"]  # one question, at any size
-BY_N = ["task", "task_variant", "n", "budget"]  # what one figure against dimension shows
-BY_D = ["task", "task_variant", "d", "budget"]  # what one figure against visible rows shows
+BY_TASK = ["task", "task_variant", "budget"]  # all sizes of a task
+BY_N = ["task", "task_variant", "n", "budget"]  # one figure against dimension
+BY_D = ["task", "task_variant", "d", "budget"]  # one figure against visible rows
 BY_SIZE = [*BY_N, "d"]  # one size of a task
 SERIES = ["method", "method_variant"]  # one curve
 LOST = ["declined", "failed", "missing", "unscored"]  # seeds that a mean lacks, by reason
-_DIGITS = 9  # a value that differs from the optimum by rounding only has reached it
+_DIGITS = 9  # a value that differs from the optimum only by rounding equals it
 
 
 def scored_runs(runs: pd.DataFrame) -> pd.DataFrame:
@@ -37,9 +35,9 @@ def plainest_variants(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def usual_seeds(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return the seeds of each size that at least half of its methods have tried.
+    """Return the seeds of each size that at least half of its methods have run.
 
-    Seeds that only a few methods have, as those of a control, are not missing from the others.
+    Seeds that only a few methods have, such as those of a control, do not count as missing.
     """
     tried = runs[[*BY_SIZE, "method", "seed"]].drop_duplicates()
     methods = tried.groupby(BY_SIZE)["method"].transform("nunique")
@@ -57,8 +55,8 @@ def expected_seeds(runs: pd.DataFrame) -> "pd.Series[int]":
 def common_seeds(runs: pd.DataFrame) -> pd.DataFrame:
     """Keep, at each size, the seeds on which its series can be compared.
 
-    These are the seeds that all series have which have at least half of the usual seeds. A series
-    with fewer keeps what it has of these; one with none of them keeps all its seeds.
+    These are the seeds shared by all series that have at least half of the usual seeds. A series
+    with fewer keeps those it has; one with none of them keeps all its seeds.
     """
     keys = [*BY_SIZE, *SERIES]
     seeds = runs[[*keys, "seed"]].drop_duplicates()
@@ -78,10 +76,10 @@ def common_seeds(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def share_of_optimum(runs: pd.DataFrame, column: str = HEADLINE.name) -> "pd.Series[float]":
-    """Return a value of every run as a share of the optimum, NaN where that is not known.
+    """Return a value of every run as a share of the optimum, NaN where that is unknown.
 
-    0 is the mean of the visible values and 1 the optimum. The gain over the best visible design
-    would be the other choice, but it divides by 0 where the best design is already visible.
+    0 is the mean of the visible values and 1 the optimum. Scaling from the best visible design
+    instead would divide by 0 where the optimum is visible.
     """
     return (runs[column] / runs["optimum"]).where(runs["optimum"] > 0).round(_DIGITS)
 
@@ -94,21 +92,16 @@ def shares_by_size(runs: pd.DataFrame, column: str = HEADLINE.name) -> list[Samp
 
 
 def is_best_visible(method: str) -> bool:
-    """Tell whether a method returns the best visible design, by its card."""
+    """Return whether a method returns the best visible design, by its card."""
     return role_of(method) == BEST_VISIBLE_ROLE
 
 
-def has_best_visible(methods: Iterable[str]) -> bool:
-    """Tell whether one of these methods returns the best visible design."""
-    return any(map(is_best_visible, methods))
-
-
 def best_visible_values(runs: pd.DataFrame) -> "pd.Series[float]":
-    """Return what the best visible design is truly worth to each of these runs.
+    """Return the true value of the best visible design for each of these runs.
 
-    The visible value may be noisy. So the run of the method that returns this design is taken, by
-    size and seed, and the visible value only where there is no such run. `ReportData` has it in the
-    column `best_visible`; nothing else in a report needs this function.
+    The visible value may be noisy, so the score of the method that returns this design is taken, by
+    size and seed, and the visible value only where there is no such run. `ReportData` stores it in
+    the column `best_visible`, which is what tables and figures use.
     """
     keys = [*BY_SIZE, "seed"]
     own = scored_runs(runs[runs["method"].map(is_best_visible).astype(bool)]).drop_duplicates(keys)
@@ -120,7 +113,7 @@ def best_visible_values(runs: pd.DataFrame) -> "pd.Series[float]":
 
 
 def best_visible_means(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean of the best visible design at each size, each table of rows counted once.
+    """Return the mean of the best visible design at each size, each seed counted once.
 
     The columns are `best_visible_value` in sd, `best_visible_share` of the optimum,
     `best_visible_regret` in the unit of the task, and the mean `optimum`.

@@ -1,14 +1,14 @@
 """Methods across tasks: which of them can be compared, their mean ranks, and the standings.
 
-A mean over tasks that one method skipped is no comparison. A line-up is therefore the set of
-methods with a score at some size, and its blocks are all sizes of the same budget where every one
-of them has a score, on the seeds they share. A block is a whole size (task, variant, n and d) and
-not a seed of it: the seeds of a size are draws of one problem, and Friedman's test needs one block
-per problem. Sizes of one task are still alike, so the blocks are not fully independent. Runs that
-know more than the visible table take no part.
+Means over different tasks cannot be compared. A line-up is therefore the set of methods with a
+score at some size, and its blocks are all sizes of the same budget where every one of them has a
+score, on the seeds they share. A block is a whole size (task, variant, n and d), not a seed of it:
+the seeds of a size are draws of one problem, and Friedman's test needs one block per problem. Sizes
+of one task are similar, so the blocks are not fully independent. Runs that use more than the
+visible table are left out.
 
 Ranks are tested after Demšar, Statistical comparisons of classifiers over multiple data sets, 2006:
-Friedman's test, then Nemenyi's. With fewer blocks than FEWEST nothing is tested.
+Friedman's test, then Nemenyi's. Fewer than FEWEST blocks are not tested.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +19,6 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from ddobench.report.tables.scores import score_column
 from ddobench.report.tables.select import (
     BY_N,
     BY_SIZE,
@@ -39,6 +38,7 @@ from ddobench.report.tables.table import (
     format_estimate,
     format_number,
     format_p,
+    format_percent,
     name_runs,
     number_column,
     word_column,
@@ -57,18 +57,18 @@ _RESULTS = [
     *("share_iqm", "share_low", "share_high", "share_mean", "without_optimum"),
 ]
 _COUNTS = ["seeds", "declined", "failed", "missing", "unscored", "unshared"]
-LINEUP = ["budget", "lineup"]  # the columns that tell line-ups apart
+LINEUP = ["budget", "lineup"]  # the columns that identify a line-up
 
 
 @dataclass(frozen=True)
 class Lineup:
-    """Methods that meet, their finished runs on the seeds they share, and where they do not."""
+    """Methods, their finished runs on the sizes and seeds they share, and the other sizes."""
 
     budget: str
     methods: tuple[str, ...]
     runs: pd.DataFrame  # of these methods, in the blocks, on the shared seeds
     tried: pd.DataFrame  # all of their runs in the blocks, lost ones included
-    left_out: pd.DataFrame  # cells where some of them met but not all, each with a reason
+    left_out: pd.DataFrame  # sizes where only some of them have a score, each with a reason
 
     @property
     def means(self) -> pd.DataFrame:
@@ -122,17 +122,17 @@ def _reason(methods: frozenset[str], there: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Mean ranks, best first, and what the tests say of them."""
+    """Mean ranks, best first, and the results of the tests."""
 
     means: "pd.Series[float]"  # by method; 1 is best
     blocks: int
     p: float  # Friedman's; NaN where nothing was tested
-    critical: float  # the difference of mean ranks that Nemenyi asks for; NaN likewise
+    critical: float  # Nemenyi's critical difference of mean ranks; NaN likewise
     groups: tuple[tuple[str, ...], ...]  # methods not shown to differ; empty likewise
 
 
 def rank_methods(scores: pd.DataFrame) -> Ranking:
-    """Rank the columns of a table with a row per block, larger being better, ties sharing ranks."""
+    """Rank the columns of a table with a row per block; larger is better and ties share ranks."""
     ranks = scores.round(_DIGITS).rank(axis=1, ascending=False, method="average")
     means = ranks.mean().sort_values(kind="stable")
     blocks, methods = ranks.shape
@@ -158,7 +158,7 @@ def critical_difference(methods: int, blocks: int) -> float:
 def join_groups(
     means: "pd.Series[float]", critical: float, p: float
 ) -> tuple[tuple[str, ...], ...]:
-    """Return the largest groups within the critical difference; all where Friedman finds none."""
+    """Return the largest groups within the critical difference; one if Friedman rejects nothing."""
     names, values = [str(name) for name in means.index], means.to_numpy()
     if p >= LEVEL:
         return (tuple(names),)
@@ -188,8 +188,8 @@ def standing_table(lineups: Sequence[Lineup], styles: Mapping[Key, Style]) -> pd
             | _describe_method(lineup, str(method), styles)
             for method in ranking.means.index
         ]
-    told = [table.key for _, table in standing_scores()]
-    return pd.DataFrame(rows, columns=[*_RESULTS, *told, *_COUNTS])
+    means = [score.prefix for score in standing_scores()]
+    return pd.DataFrame(rows, columns=[*_RESULTS, *means, *_COUNTS])
 
 
 def _describe_lineup(lineup: Lineup, ranking: Ranking) -> dict[str, Any]:
@@ -205,12 +205,12 @@ def _describe_lineup(lineup: Lineup, ranking: Ranking) -> dict[str, Any]:
 
 
 def _format_left_out(cells: pd.DataFrame) -> str:
-    """Say which cells were left out and why, those of one reason together."""
-    said = []
+    """List the sizes that were left out, grouped by reason."""
+    parts = []
     for (*_, reason), own in cells.groupby([*BY_N, "reason"], sort=True):
         dimensions = ", ".join(map(str, sorted(own["d"])))
-        said.append(f"{name_runs(own.iloc[0], 'n')}, d = {dimensions} ({reason})")
-    return "; ".join(said)
+        parts.append(f"{name_runs(own.iloc[0], 'n')}, d = {dimensions} ({reason})")
+    return "; ".join(parts)
 
 
 def _describe_method(lineup: Lineup, method: str, styles: Mapping[Key, Style]) -> dict[str, Any]:
@@ -233,17 +233,17 @@ def _describe_method(lineup: Lineup, method: str, styles: Mapping[Key, Style]) -
     return found | {
         "method": method,
         "label": _overall_label(cells, styles) + (REMARK_SIGN if remarks else ""),
-        "privileges": "",  # methods that know more take no part
+        "privileges": "",  # privileged runs are left out
         "remarks": "; ".join(remarks),
         "without_optimum": len(runs) - sum(map(len, strata)),
-        **{table.key: runs[score.name].mean() for score, table in standing_scores()},
+        **{score.prefix: runs[score.name].mean() for score in standing_scores()},
         "seeds": len(runs),
         **_count_lost(lineup, tried, len(runs)),
     }
 
 
 def _overall_label(cells: pd.DataFrame, styles: Mapping[Key, Style]) -> str:
-    """Return a method's name without the variant that it plays in on some task."""
+    """Return a method's name without its variant, which may differ between tasks."""
     first = cells.iloc[0]
     style = styles[first["task"], first["method"], first["method_variant"]]
     return style.name.removesuffix(f", {first['method_variant']}")
@@ -269,7 +269,10 @@ def describe_standings(table: pd.DataFrame) -> Table:
         word_column("method", "label"),
         number_column("mean rank", "mean_rank", format_number),
         Column("share of optimum, IQM", _format_share, lambda row: row["share_iqm"]),
-        *(score_column(one.key, score, one, "mean") for score, one in standing_scores()),
+        *(
+            number_column(s.prefix, s.prefix, format_percent if s.unit.fraction else format_number)
+            for s in standing_scores()
+        ),
         number_column("sizes", "blocks"),
         Column("runs", _format_counts, lambda row: row["seeds"], words=True),
     ]
@@ -279,34 +282,33 @@ def describe_standings(table: pd.DataFrame) -> Table:
         for i, (_, own) in enumerate(table.groupby(LINEUP, sort=False), start=1)
     ]  # fmt: skip
     note = (
-        "Methods are compared over several sizes (task, variant, n and d) only where all of them "
-        "have a score, so every set of methods that meets somewhere has standings of its own."
+        "Methods are compared only over sizes (task, variant, n and d) where all of them have a "
+        "score, so every set of methods with a common size has standings of its own."
     )
     return Table("standings", "Standings across tasks", note, table, groups)
 
 
 def explain_standings(table: pd.DataFrame) -> str:
-    """Say how to read the standings of one line-up, and what few blocks cannot show."""
+    """Explain the standings of one line-up and their tests."""
     first = table.iloc[0]
     blocks = int(first["blocks"])
     text = (
         f"{len(table)} methods on {blocks} {'size' if blocks == 1 else 'sizes'} of {first['tasks']}"
-        ", ranked at each size by their mean final value over the seeds all of them have; 1 is "
-        "best. The share of the optimum is the interquartile mean of all runs with a 95\u00a0% "
-        "bootstrap interval that resamples seeds within sizes: 0 is the mean visible value, 1 the "
-        "optimum."
+        ", ranked at each size by their mean final value over common seeds; rank 1 is best. The "
+        "share of the optimum is an interquartile mean over all runs: 0 is the mean visible value "
+        "and 1 the optimum. Its 95\u00a0% bootstrap interval resamples seeds within sizes."
     )
     if np.isfinite(first["friedman_p"]):
         p = format_p(first["friedman_p"])
         text += (
             f" Friedman's test: p {p if p.startswith('<') else f'= {p}'}; mean ranks closer than "
             f"{format_number(first['critical_difference'])} (Nemenyi) are not shown to differ. "
-            "Sizes of one task are alike, so both are optimistic."
+            "Sizes of one task are similar, so both tests are optimistic."
         )
     elif blocks < FEWEST:
-        text += f" With fewer than {FEWEST} sizes nothing is tested."
+        text += f" Fewer than {FEWEST} sizes are not tested."
     else:
-        text += " Two methods need no test of three: see them paired by seed."
+        text += " Two methods are not tested here; the paired table compares them by seed."
     left_out = [f"Left out: {first['left_out']}."] if first["left_out"] else []
     remarks = [f"{REMARK_SIGN} {note}." for note in dict.fromkeys(table["remarks"]) if note]
     return " ".join([text, *remarks, *left_out])
@@ -326,5 +328,5 @@ def _format_share(row: Row) -> str:
 
 def _format_counts(row: Row) -> str:
     extra = [(row["unshared"], "not shared"), (row["without_optimum"], "without optimum")]
-    said = [f"{count} {words}" for count, words in extra if count]
-    return ", ".join([describe_counts(row), *said])
+    parts = [f"{count} {words}" for count, words in extra if count]
+    return ", ".join([describe_counts(row), *parts])

@@ -1,12 +1,12 @@
-"""How each series looks and is called, in every figure and table alike.
+"""The label, colour, marker and dashes of each series, the same in every figure and table.
 
-Colour, marker and dashes are those of a method's card, never of what else is stored. A method whose
-file is not at hand, or whose card lacks them, has a look that follows from its name. A variant has
-a shade of its method's colour, and a marker and dashes that follow from its settings.
+They come from the card of a method and do not depend on what else is stored. If a card is missing
+or incomplete, they are derived from the method's name. A variant has a shade of its method's
+colour, and a marker and dashes derived from its settings.
 
-A remark, declared in conf/report.yaml, is what a reader must know before believing a method. It
-names by settings which runs it is about, so that it follows a part into any method that uses it:
-`{surrogate: units, surrogate.form: gaussian}`. `task.bump` keeps it to tasks with that setting.
+A remark, declared in conf/report.yaml, is a caveat about a method. It selects runs by settings, so
+that it applies to every method with a part: `{surrogate: units, surrogate.form: gaussian}`. A key
+such as `task.bump` restricts it to tasks with that setting.
 """
 
 import re
@@ -32,18 +32,18 @@ LINES: dict[str, tuple[float, ...]] = {  # on, off, ... in line widths; empty: s
     "short": (3, 1.4),
 }
 BEST_VISIBLE_ROLE, REFERENCE, USUAL = "nothing", "reference", "usual"  # roles on a card
-SIGNS = {"graph": "†", "hidden": "‡"}
-_KNOWLEDGE = {"graph": "the true graph", "hidden": "the hidden coordinates"}
+SIGNS = {"graph": "†", "hidden": "‡"}  # of privileges
+_PRIVILEGES = {"graph": "the true graph", "hidden": "the hidden coordinates"}
 _OTHER_SIGN = "§"
 REMARK_SIGN = "¶"
 DASHES = tuple(LINES.values())
 _SHADES = (0.7, 1.0, 1.3)  # of the lightness of a method's colour
-_LIGHTEST = 0.68  # that is seen on white
+_LIGHTEST = 0.68  # lightness that is visible on white
 
 
 @dataclass(frozen=True)
 class Look:
-    """What a series is drawn with."""
+    """Colour, marker and dashes."""
 
     color: str  # "#rrggbb"
     marker: str
@@ -51,7 +51,7 @@ class Look:
 
 
 def look_of_method(method: str, stored_color: str = "") -> Look:
-    """Return the look on a method's card, where that is silent the stored colour, then its name."""
+    """Return the look from a method's card, else its stored colour, else derived from its name."""
     card = _read_card(method)
     number = crc32(method.encode())
     colors = (card.get("color"), stored_color)
@@ -65,9 +65,9 @@ def look_of_method(method: str, stored_color: str = "") -> Look:
 
 
 def look_of_variant(method: Look, variant: str, again: int = 0) -> Look:
-    """Return the look of a variant, which shares nothing with its method's but the hue.
+    """Return the look of a variant, which shares only the hue with that of its method.
 
-    `again` counts how often the look was found to be another variant's already.
+    `again` counts the looks tried before that other variants already have.
     """
     number = crc32(variant.encode()) + again
     markers = [marker for marker in MARKERS if marker != method.marker]
@@ -79,13 +79,13 @@ def look_of_variant(method: Look, variant: str, again: int = 0) -> Look:
 
 
 def role_of(method: str) -> str:
-    """Return what a method is for a comparison as its card says, "" for nothing in particular."""
+    """Return the role on a method's card, "" if it has none."""
     return str(_read_card(method).get("role", ""))
 
 
 def _shade(color: str, factor: float) -> str:
     hue, lightness, saturation = rgb_to_hls(*to_rgb(color))
-    shaded = max(lightness, 0.15) * factor  # or all shades of black would be black
+    shaded = max(lightness, 0.15) * factor  # shades of black must differ
     return str(to_hex(hls_to_rgb(hue, min(shaded, max(_LIGHTEST, lightness)), saturation)))
 
 
@@ -93,14 +93,14 @@ def _shade(color: str, factor: float) -> str:
 def _read_card(method: str) -> Mapping[str, Any]:
     try:
         card = read_choice("method", method).get("card")
-    except UsageError:  # a broken file is said when it is chosen
+    except UsageError:  # a broken file is reported when it is chosen
         return {}
     return card if isinstance(card, dict) else {}
 
 
 @dataclass(frozen=True)
 class Style:
-    """The look of one series: a method in one variant, on one task."""
+    """The label and look of one series: a method in one variant, on one task."""
 
     label: str  # with the signs of its privileges and remarks
     color: str  # "#rrggbb"
@@ -108,7 +108,7 @@ class Style:
     dashes: tuple[float, ...]  # on, off, ... in line widths; empty: solid
     privileges: tuple[str, ...]
     name: str = ""  # the label without the signs
-    remarks: tuple[str, ...] = ()  # what a reader must know before believing it, by its name
+    remarks: tuple[str, ...] = ()  # each with the name of the series
 
 
 Key = tuple[str, str, str]  # task, method, method variant
@@ -117,10 +117,10 @@ Key = tuple[str, str, str]  # task, method, method variant
 def assign_styles(
     runs: pd.DataFrame, remarks: Mapping[str, tuple[str, ...]] | None = None
 ) -> dict[Key, Style]:
-    """Give every method and variant of these runs a look of its own, the same on all tasks.
+    """Give every method and variant of these runs its own look, the same on all tasks.
 
-    What a method is told beyond the visible table may differ from task to task, and so may the
-    signs behind its name. `remarks` are by digest.
+    The privileges and remarks of a method, and so the signs behind its name, may differ between
+    tasks. `remarks` are by digest.
     """
     cards = {str(method): _card(rows) for method, rows in runs.groupby("method")}
     labels = pd.Series({method: label for method, (label, _) in cards.items()}, dtype=object)
@@ -135,11 +135,11 @@ def assign_styles(
         suffix = f", {variant}" if variant else ""
         for task, own in rows.groupby("task"):
             privileges = privileges_of(own)
-            told = {
+            texts = {
                 text for digest in set(own["digest"]) for text in (remarks or {}).get(digest, ())
             }
             signs = "".join(dict.fromkeys(sign_of(privilege) for privilege in privileges))
-            signs += REMARK_SIGN if told else ""
+            signs += REMARK_SIGN if texts else ""
             styles[str(task), method, variant] = Style(
                 label=name + signs + suffix,
                 name=name + suffix,
@@ -147,13 +147,13 @@ def assign_styles(
                 marker=look.marker,
                 dashes=look.dashes,
                 privileges=privileges,
-                remarks=tuple(f"{name}: {text}" for text in sorted(told)),
+                remarks=tuple(f"{name}: {text}" for text in sorted(texts)),
             )
     return styles
 
 
 def privileges_of(runs: pd.DataFrame) -> tuple[str, ...]:
-    """Return what any of these runs was told beyond the visible table."""
+    """Return what any of these runs uses beyond the visible table."""
     words = {word for text in runs["privileges"] for word in re.findall(r"\w+", text)}
     return tuple(sorted(words))
 
@@ -164,12 +164,12 @@ def sign_of(privilege: str) -> str:
 
 
 def explain_signs(styles: Iterable[Style]) -> list[str]:
-    """Spell out every sign that these styles use."""
+    """Return an explanation of every sign that these styles use."""
     shown = list(styles)
     used = {privilege for style in shown for privilege in style.privileges}
     remarks = {remark for style in shown for remark in style.remarks}
     return [
-        *(f"{sign_of(name)} knows {_KNOWLEDGE.get(name, name)}" for name in sorted(used)),
+        *(f"{sign_of(name)} uses {_PRIVILEGES.get(name, name)}" for name in sorted(used)),
         *(f"{REMARK_SIGN} {remark}" for remark in sorted(remarks)),
     ]
 
@@ -181,7 +181,7 @@ def _card(rows: pd.DataFrame) -> tuple[str, str]:
 
 
 def _free_look(method: Look, variant: str, taken: set[Look]) -> Look:
-    """Return the look of a variant; one that another has by chance gives way to the next."""
+    """Return the look of a variant, the next one if another variant has it already."""
     again = 0
     while (look := look_of_variant(method, variant, again)) in taken and again < len(taken):
         again += 1
@@ -211,7 +211,7 @@ def find_remarks(
 
 
 def _read(settings: Any, row: Mapping[Any, Any], name: str) -> str | None:
-    """Return a setting by its dotted name; that of a part is which option it is."""
+    """Return a setting by its dotted name; the setting of a part is the option it has."""
     node = settings
     for key in name.split("."):
         if not isinstance(node, Mapping) or key not in node:

@@ -1,7 +1,7 @@
-r"""The one type of table, its four writers, and how numbers are written in it.
+r"""The type of every table, its four writers, and how numbers are formatted.
 
-A table has a frame with all digits, which is its CSV, and groups of rows for people: one heading
-each in Markdown, one part of the page each, one booktabs tabular each (to \input, without a float).
+A table has a frame with all digits, which is its CSV, and groups of rows for reading: each has a
+heading in Markdown, a part of the page, and a booktabs tabular (to \input, without a float).
 """
 
 import math
@@ -49,14 +49,14 @@ _LATEX = {
 
 @dataclass(frozen=True)
 class Column:
-    """One column for people: its heading, and what it shows of a row."""
+    """One column for reading: its heading, and what it shows of a row."""
 
     heading: str
     text: Callable[[Any], str]
     value: Callable[[Any], Any] | None = None  # the number to sort by; None: the text
-    over: str = ""  # a heading over this column and its neighbours with the same
-    words: bool = False  # to the left
-    minor: bool = False  # a phone does without it
+    over: str = ""  # a heading shared with neighbouring columns
+    words: bool = False  # aligned left
+    minor: bool = False  # hidden on a phone
     width: float | None = None  # of the line in LaTeX, where the text is wrapped
 
     @property
@@ -79,17 +79,17 @@ def word_column(heading: str, key: Any, **look: Any) -> Column:
 
 @dataclass(frozen=True)
 class Group:
-    """Rows that stand together under a heading."""
+    """Rows under one heading."""
 
     title: str
-    stem: str  # of its LaTeX file; "": it has none
+    stem: str  # of its LaTeX file; "": no such file
     rows: Sequence[Any]
     columns: Sequence[Column]
     note: str = ""
-    task: str = ""  # the task it is about; "": several
+    task: str = ""  # "": several
 
     def texts(self) -> list[list[str]]:
-        """Return what people read, line by line."""
+        """Return the formatted cells of every row."""
         return [[column.text(row) for column in self.columns] for row in self.rows]
 
     def cells(self) -> list[list[tuple[Column, str, Any]]]:
@@ -122,7 +122,7 @@ class Table:
 
 
 def to_csv(table: pd.DataFrame, digits: int | None = None) -> str:
-    """Write a frame, all digits unless told how many, with no text that a spreadsheet computes."""
+    """Write a frame with all digits, or so many; no text is left that a spreadsheet computes."""
     words = table.select_dtypes(exclude="number")
     safe = table.assign(**{str(name): words[name].map(escape_formula) for name in words})
     float_format = None if digits is None else f"%.{digits}g"
@@ -175,10 +175,10 @@ def to_latex(group: Group) -> str:
 
 
 def escape_formula(cell: Any) -> Any:
-    """Put an apostrophe before a text that a spreadsheet takes for a formula; numbers are none.
+    """Put an apostrophe before a text that a spreadsheet takes for a formula; numbers are left.
 
-    Lines end in one way, which is quoted: Python before 3.13 leaves a lone carriage return bare,
-    and what follows would be a cell of its own.
+    Carriage returns become newlines, which are quoted: Python before 3.13 does not quote a lone
+    carriage return, and the text after it would become a cell.
     """
     if not isinstance(cell, str):
         return cell
@@ -187,7 +187,7 @@ def escape_formula(cell: Any) -> Any:
 
 
 def _is_numeric(text: str) -> bool:
-    """Tell whether a text is a number or a row of them, such as -1.5 or -1.5 2.0."""
+    """Return whether a text is one or more numbers, such as -1.5 or -1.5 2.0."""
     try:
         return bool([float(word) for word in text.split()])
     except ValueError:
@@ -216,7 +216,7 @@ def name_runs(row: Row, *sizes: str) -> str:
 
 
 def describe_counts(row: Row) -> str:
-    """Say how many seeds were averaged, and what happened to the others."""
+    """Return how many seeds were averaged, and how many were not and why."""
     lost = [f"{count} {name}" for name in LOST if (count := row[name])]
     return ", ".join([str(row["seeds"]), *lost])
 
@@ -237,7 +237,7 @@ def format_digits(value: float, digits: int) -> str:
 
 
 def format_estimate(mean: float, low: float, high: float) -> str:
-    """Format a mean with its interval, alone where there is none."""
+    """Format a mean with its interval, if there is one."""
     if not (math.isfinite(low) and math.isfinite(high)):
         return format_number(mean)
     return f"{format_number(mean)} [{format_number(low)}, {format_number(high)}]"
@@ -260,7 +260,7 @@ def format_p(p: float) -> str:
 
 
 def format_change(row: Mapping[Hashable, Any]) -> str:
-    """Format the difference of a score with its interval; that of shares in percentage points."""
+    """Format the difference of a score with its interval; shares in percentage points."""
     unit = find_score(row["score"]).unit
     mean, low, high = (
         format_digits(unit.scale * row[name], unit.digits)

@@ -1,4 +1,4 @@
-// Parts of the page that are unpacked when they are opened. What they hold was escaped when written.
+// Parts of the page that are unpacked when they are opened. Their content was escaped when written.
 
 async function unpack(text) {
   const bytes = Uint8Array.from(atob(text.trim()), (letter) => letter.charCodeAt(0));
@@ -15,13 +15,13 @@ function startBlocks(blocks) {
     block.append(content);
     try {
       content.innerHTML = await unpack(packed);
-      bringToLife(content);
+      activate(content);
     } catch {
-      content.textContent = "This browser cannot unpack this part; a current one can.";
+      content.textContent = "This browser cannot unpack this part; a current browser can.";
     }
   }
 
-  // An address may name a block or something in one, which is only there once it is unpacked.
+  // An address may name a block, or an element of a block that is not unpacked yet.
   async function follow() {
     const name = location.hash.slice(1);
     if (!/^[\w.-]+$/.test(name)) return;

@@ -17,20 +17,20 @@ function drawCurve(curve, scores, shown, width) {
     for (const [name, label] of shares) legend.append(legendItem(name, label));
   }
   for (const [name, label] of marks) {
-    legend.append(legendItem(`mark ${name}`, `${label}, ${spell(scores[name])}`));
+    legend.append(legendItem(`mark ${name}`, `${label}, ${formatNumber(scores[name])}`));
   }
   const readout = make("p", { class: "readout" });
   const panels = [...figure.querySelectorAll("svg")];
   const guides = panels.map((svg) => svg.appendChild(draw("line",
     { class: "guide", x1: -9, x2: -9, y1: 0, y2: svg.dataset.floor })));
-  const tell = (i) => { readout.textContent = readPoint(curve, lines, shares, i); };
-  tell(curve.iteration.length - 1);
+  const showPoint = (i) => { readout.textContent = readPoint(curve, lines, shares, i); };
+  showPoint(curve.iteration.length - 1);
   const follow = (event) => {
     const box = event.currentTarget.getBoundingClientRect();
     const at = ((event.clientX - box.left) / box.width) * width;
     const far = curve.iteration.map((iteration) => Math.abs(x(iteration) - at));
     const nearest = far.indexOf(Math.min(...far));
-    tell(nearest);
+    showPoint(nearest);
     for (const guide of guides) {
       fill(guide, { x1: x(curve.iteration[nearest]), x2: x(curve.iteration[nearest]) }, []);
     }
@@ -39,9 +39,9 @@ function drawCurve(curve, scores, shown, width) {
   const caption = make("figcaption", {}, legend, readout);
   if (values.clipped) {
     caption.append(make("p", { class: "quiet" },
-      "The prediction leaves the picture, which is drawn for the values."));
+      "The prediction leaves the chart, whose scale is that of the values."));
   }
-  caption.append(make("details", {}, make("summary", {}, "The curve as a table"),
+  caption.append(make("details", {}, make("summary", {}, "Curve as a table"),
     make("div", { class: "scroll" }, pointTable(curve, lines, shares))));
   figure.append(caption);
   return figure;
@@ -53,14 +53,14 @@ function valuePanel(curve, scores, lines, marks, x, width) {
   const known = [...own, ...marks.map(([name]) => scores[name])].filter((value) => value !== null);
   let [low, high] = known.length ? [Math.min(...known), Math.max(...known)] : [0, 1];
   const room = Math.max(high - low, 0.5);
-  const foretold = lines.filter(([, , predicted]) => predicted).flatMap(([name]) => curve[name])
+  const predictions = lines.filter(([, , predicted]) => predicted).flatMap(([name]) => curve[name])
     .filter((value) => value !== null);
-  const inside = foretold.filter((value) => value > low - room && value < high + room);
+  const inside = predictions.filter((value) => value > low - room && value < high + room);
   [low, high] = [Math.min(low, ...inside), Math.max(high, ...inside)];
   const margin = 0.05 * Math.max(high - low, 0.5);
   const y = scale(low - margin, high + margin, height - 8, 10);
   const svg = panel(width, height, "Value of the designs at each iteration", height);
-  axisLeft(svg, y, ticks(low - margin, high + margin, 6), width, "value [sd of visible values]", spell);
+  axisLeft(svg, y, ticks(low - margin, high + margin, 6), width, "value [sd of visible values]", formatNumber);
   svg.append(draw("clipPath", { id: "curve-clip" }, draw("rect",
     { x: LEFT - 4, y: 0, width: width - LEFT - RIGHT + 8, height: height - 2 })));
   for (const [name] of marks) {
@@ -71,7 +71,7 @@ function valuePanel(curve, scores, lines, marks, x, width) {
     svg.append(draw("path", { class: `line ${name}`, d: pathOf(curve, name, x, y),
       "clip-path": "url(#curve-clip)" }));
   }
-  return { svg, clipped: inside.length < foretold.length };
+  return { svg, clipped: inside.length < predictions.length };
 }
 
 function sharePanel(curve, shares, x, width) {
@@ -126,8 +126,8 @@ function legendItem(name, label) {
 }
 
 function readPoint(curve, lines, shares, i) {
-  const parts = lines.map(([name, label]) => `${label} ${spell(curve[name][i])}`);
-  parts.push(...shares.map(([name, label]) => `${label} ${percent(curve[name][i])}`));
+  const parts = lines.map(([name, label]) => `${label} ${formatNumber(curve[name][i])}`);
+  parts.push(...shares.map(([name, label]) => `${label} ${formatPercent(curve[name][i])}`));
   return `Iteration ${curve.iteration[i]}: ${parts.join(", ")}.`;
 }
 
@@ -137,8 +137,8 @@ function pointTable(curve, lines, shares) {
     ...names.map((name) => make("th", { scope: "col" }, name))));
   const rows = curve.iteration.map((iteration, i) => make("tr", {},
     make("th", { scope: "row" }, String(iteration)),
-    ...lines.map(([name]) => make("td", {}, spell(curve[name][i]))),
-    ...shares.map(([name]) => make("td", {}, percent(curve[name][i])))));
+    ...lines.map(([name]) => make("td", {}, formatNumber(curve[name][i]))),
+    ...shares.map(([name]) => make("td", {}, formatPercent(curve[name][i])))));
   return make("table", { class: "dense" }, head, make("tbody", {}, ...rows));
 }
 

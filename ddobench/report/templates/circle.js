@@ -1,4 +1,4 @@
-// Graphs on a circle: what a run found, beside the truth where that is known.
+// Graphs on a circle: that of a run beside the true one, if it is known.
 
 function decodeEdges(steps, nodes) {
   let code = 0;
@@ -51,10 +51,10 @@ function drawGraphs(graph, group) {
       : drawGraph(decodeEdges(graph.edges, graph.nodes), graph.nodes, known, text),
     make("figcaption", {}, text)));
   if (truth !== null) {
-    const about = `The true graph, as drawn for seed ${group.truth_seed}: ${count(truth.length, "edge")}.`;
+    const about = `The true graph of seed ${group.truth_seed}: ${count(truth.length, "edge")}.`;
     plates.append(make("figure", {}, drawGraph(truth, group.d, null, about),
       make("figcaption", {}, about + (comparable ? "" :
-        " Its coordinates are not those of the method, so the two compare only as a whole."))));
+        " Its coordinates are not those of the method, so single edges cannot be compared."))));
   }
   return plates;
 }
@@ -67,8 +67,8 @@ function describeGraph(graph, comparable) {
   }
   let text = `The graph of this run, among ${graph.nodes} coordinates: ${parts.join(", ")}.`;
   if (comparable) {
-    text += ` Precision ${spell(graph.recovery.precision)}, recall ${spell(graph.recovery.recall)};`
-      + " an edge that is not in the true graph is dashed.";
+    text += ` Precision ${formatNumber(graph.recovery.precision)}, recall ${formatNumber(graph.recovery.recall)};`
+      + " edges that are not in the true graph are dashed.";
   }
   return text;
 }

@@ -1,4 +1,4 @@
-// Elements and numbers. Whatever comes from data becomes text, never markup.
+// Elements and numbers. Data always become text, never markup.
 
 const DASH = "\u2013";
 
@@ -18,7 +18,7 @@ function draw(tag, attributes = {}, ...children) {
   return fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 }
 
-function spell(number) {
+function formatNumber(number) {
   if (number === null || number === undefined) return DASH;
   const size = Math.abs(number);
   const text = size !== 0 && (size < 1e-3 || size >= 1e6)
@@ -27,6 +27,6 @@ function spell(number) {
   return text.replaceAll("-", "\u2212");
 }
 
-function percent(share) {
-  return share === null || share === undefined ? DASH : `${spell(100 * share)} %`;
+function formatPercent(share) {
+  return share === null || share === undefined ? DASH : `${formatNumber(100 * share)} %`;
 }

@@ -1,4 +1,4 @@
-// The filter of a table: words, a task and a method; what is chosen is part of the address.
+// The filter of a table: words, a task and a method, which the address keeps.
 
 function makeFilter(form) {
   const table = document.getElementById(form.dataset.table);
@@ -25,14 +25,14 @@ function makeFilter(form) {
     status.textContent = shown ? `${shown} of ${rows.length} rows shown` : "No row matches.";
   }
 
-  function remember() {
+  function writeAddress() {
     const chosen = new URLSearchParams();
     for (const field of fields) if (field.value) chosen.set(field.name, field.value);
     const hash = chosen.size ? anchor + chosen : `#${form.dataset.section}`;
     history.replaceState(null, "", hash);
   }
 
-  function recall() {
+  function readAddress() {
     if (!location.hash.startsWith(anchor)) return;
     const chosen = new URLSearchParams(location.hash.slice(anchor.length));
     for (const field of fields) field.value = chosen.get(field.name) ?? "";
@@ -41,10 +41,10 @@ function makeFilter(form) {
     document.getElementById(form.dataset.section).scrollIntoView();
   }
 
-  form.addEventListener("input", () => { apply(); remember(); });
-  form.addEventListener("reset", () => setTimeout(() => { apply(); remember(); }));
+  form.addEventListener("input", () => { apply(); writeAddress(); });
+  form.addEventListener("reset", () => setTimeout(() => { apply(); writeAddress(); }));
   form.addEventListener("submit", (event) => event.preventDefault());
-  window.addEventListener("hashchange", () => { recall(); apply(); });
-  recall();
+  window.addEventListener("hashchange", () => { readAddress(); apply(); });
+  readAddress();
   apply();
 }

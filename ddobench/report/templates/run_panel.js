@@ -1,4 +1,4 @@
-// One run in full: what became of it, its scores, curve and graph, and how to repeat it.
+// One run: its status, scores, curve and graph, and the command that repeats it.
 
 const UNITS = { sd: "sd", s: "s", raw: "raw units" };
 
@@ -33,13 +33,13 @@ function cutCurve(curves, start, length) {
 function fillPanel(panel, run, scores) {
   panel.replaceChildren(heading(run), ...problem(run), scoreList(run, scores));
   panel.append(curveOf(run, panel));
-  if (run.judged) panel.append(make("h4", {}, "What it chose, and why"), choiceTable(run.judged));
+  if (run.judged) panel.append(make("h4", {}, "Choice among candidates"), choiceTable(run.judged));
   if (run.graph) panel.append(make("h4", {}, "Graph"), drawGraphs(run.graph, run.group));
   panel.append(
     make("h4", {}, "Repeat this run"),
     make("pre", {}, make("code", {}, `${run.group.command} seed=${run.seed}`)),
-    ...fold("Configuration", run.group.config, "It was not stored."),
-    ...fold("Where it comes from", originOf(run), "It was not stored."),
+    ...fold("Configuration", run.group.config, "Not stored."),
+    ...fold("Provenance", originOf(run), "Not stored."),
   );
   panel.hidden = false;
 }
@@ -65,21 +65,21 @@ function scoreList(run, scores) {
     const value = run.scores[name];
     if (value === null) continue;
     const measure = unit === "regret" ? run.group.unit : unit;
-    const text = unit === "share" ? percent(value)
-      : [spell(value), UNITS[measure] ?? measure].filter(Boolean).join("\u00a0");
+    const text = unit === "share" ? formatPercent(value)
+      : [formatNumber(value), UNITS[measure] ?? measure].filter(Boolean).join("\u00a0");
     list.append(make("div", {}, make("dt", { title: meaning }, label), make("dd", {}, text)));
   }
   return list;
 }
 
 function choiceTable(judged) {
-  const head = ["Candidate", "Chosen", "Rank correlation on the best rows", "Error there", "Why not judged"];
+  const head = ["Candidate", "Chosen", "Rank correlation on the best rows", "Error on them", "Why not judged"];
   const rows = judged.map((one) => make("tr", {},
     make("th", { scope: "row" }, one.candidate),
     make("td", { class: "words" }, one.chosen ? "chosen" : ""),
-    make("td", {}, spell(one.rank)), make("td", {}, spell(one.error)),
+    make("td", {}, formatNumber(one.rank)), make("td", {}, formatNumber(one.error)),
     make("td", { class: "wrap" }, one.reason)));
-  return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "What it chose, and why" },
+  return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Choice among candidates" },
     make("table", {},
       make("thead", {}, make("tr", {}, ...head.map((name, i) =>
         make("th", { scope: "col", ...(i === 2 || i === 3 ? {} : { class: "words" }) }, name)))),
@@ -89,12 +89,12 @@ function choiceTable(judged) {
 function curveOf(run, panel) {
   const points = run.curve.iteration.length;
   if (points > 1) {
-    panel.hidden = false; // to have a width
+    panel.hidden = false; // so that it has a width
     const width = Math.max(280, Math.min(880, panel.clientWidth - 40));
     return drawCurve(run.curve, run.scores, run.shown, width);
   }
   return make("p", { class: "quiet" }, points
-    ? "The designs were recorded once, so there is no curve."
+    ? "Designs were recorded at one iteration only, so there is no curve."
     : "No designs were recorded.");
 }
 

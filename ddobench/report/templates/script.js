@@ -16,14 +16,14 @@
 
 {% include "single_runs.js" %}
 
-function bringToLife(part) {
+function activate(part) {
   for (const element of part.querySelectorAll(".scripted")) element.hidden = false;
   for (const element of part.querySelectorAll(".unscripted")) element.hidden = true;
   for (const table of part.querySelectorAll("table.sortable")) makeSortable(table);
   for (const form of part.querySelectorAll("form.filter")) makeFilter(form);
 }
 
-bringToLife(document);
+activate(document);
 const section = document.getElementById("single-runs");
 if (section) startSingleRuns(section);
 startBlocks([...document.querySelectorAll("details.block")]);

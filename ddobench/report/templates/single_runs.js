@@ -1,4 +1,4 @@
-// The section of single runs: five choices that depend on each other, and an address for each run.
+// The section of single runs: five dependent choices, and an address for each run.
 
 const CHOICES = ["task", "method", "d", "n", "seed"];
 
@@ -17,12 +17,12 @@ function startSingleRuns(section) {
       offer(0);
       status.textContent = "";
     }).catch(() => {
-      status.textContent = "This browser cannot unpack the runs; a current one can.";
+      status.textContent = "This browser cannot unpack the runs; a current browser can.";
     });
     return loading;
   }
 
-  // Fill the choices from this one on, keeping what was chosen where it is still possible.
+  // Fill the choices from level `from` on, keeping earlier values where possible.
   function offer(from, wanted = {}) {
     let rows = data.rows;
     for (const [level, name] of CHOICES.entries()) {
@@ -56,7 +56,7 @@ function startSingleRuns(section) {
     const row = data.byAddress.get(`${decode(digest)}/${seed}`);
     if (!row) {
       panel.hidden = true;
-      status.textContent = "No run of this page has that address.";
+      status.textContent = "No run on this page has this address.";
       section.scrollIntoView();
       return;
     }

@@ -1,4 +1,4 @@
-// Sortable tables: ascending, descending, and back to the order of the page; each body by itself.
+// Sortable tables: ascending, descending, then the original order; each body separately.
 
 const collator = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
 
@@ -24,7 +24,7 @@ function makeSortable(table) {
   }
 }
 
-// The cells that head exactly one column, with its number; a cell may reach over rows or columns.
+// The header cells of exactly one column, with its index; cells may span rows or columns.
 function columnHeads(section) {
   const taken = [...section.rows].map(() => []);
   const heads = [];

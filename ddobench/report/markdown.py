@@ -1,38 +1,36 @@
-"""The report for readers of a repository: the same answers as Markdown, README.md of a report."""
+"""README.md of a report: its summary, leaderboard, claims and first figures as Markdown."""
 
 from collections.abc import Mapping, Sequence
 
-from ddobench.report.answers import RESULTS, find_answers
 from ddobench.report.data import ReportData
 from ddobench.report.figures.figure import Figure
 from ddobench.report.figures.gallery import choose_leading
+from ddobench.report.summary import RESULTS, summarise
 from ddobench.report.tables.styles import explain_signs
 from ddobench.report.tables.table import Table, escape_markdown, markdown_group
 from ddobench.report.verdicts import Judgement, Outcome, Verdict, format_numbers
-
-NAME = "README.md"
 
 
 def write_readme(
     data: ReportData, figures: Sequence[Figure], tables: Mapping[str, Table], judged: Judgement,
     command: str,
 ) -> str:  # fmt: skip
-    """Return the Markdown of a report: answers, leaderboard, claims, figures, cost, commands."""
+    """Return the Markdown of a report: summary, leaderboard, claims, figures, cost, commands."""
     parts = ["# Offline optimisation, compared\n"]
     if data.runs.empty:
         return "\n".join([*parts, "Nothing is stored yet.\n"])
-    answers = find_answers(data, judged)
+    summary = summarise(data, judged)
     leading = choose_leading(figures)
     parts += [
-        f"1. {_text(answers.best)}",
-        *(f"   - {_text(line)}" for line in answers.by_task),
-        f"2. {_text(answers.invalid)}",
-        f"3. {_text(answers.claims)}",
-        *([f"4. {_text(answers.conclusion)}"] if answers.conclusion else []),
+        f"1. {_text(summary.best)}",
+        *(f"   - {_text(line)}" for line in summary.by_task),
+        f"2. {_text(summary.invalid)}",
+        f"3. {_text(summary.claims)}",
+        *([f"4. {_text(summary.conclusion)}"] if summary.conclusion else []),
         "",
         *(f"{_text(note)}.\n" for note in explain_signs(data.styles.values())),
         *(_figure(figure) for figure in leading[:1]),
-        "The page with everything: [index.html](index.html); all numbers: [tables](tables).\n",
+        "The full report: [index.html](index.html). All numbers: [tables](tables).\n",
         *_leaderboard(tables["leaderboard"]),
         *_claims(tables, judged),
         *_not_reproduced(judged),
@@ -55,7 +53,7 @@ def _leaderboard(table: Table) -> list[str]:
         if group.rows[0]["lead"]:
             parts += [f"### {_text(group.title)}\n", markdown_group(group)]
     rest = sum(not group.rows[0]["lead"] for group in table.groups)
-    return [*parts, f"{rest} further sizes: [leaderboard.md](tables/leaderboard.md).\n"]
+    return [*parts, f"{rest} more sizes: [leaderboard.md](tables/leaderboard.md).\n"]
 
 
 def _claims(tables: Mapping[str, Table], judged: Judgement) -> list[str]:
@@ -65,30 +63,30 @@ def _claims(tables: Mapping[str, Table], judged: Judgement) -> list[str]:
     parts = ["## Claims\n"]
     for group in readings.groups:
         parts += [f"### {readings.title}\n", f"{_text(readings.note)}\n", markdown_group(group)]
-    parts.append(f"### As declared\n\n{_text(claims.note)}\n")
+    parts.append(f"### In the declared reading\n\n{_text(claims.note)}\n")
     for group in claims.groups:
         parts += [f"#### {group.title}\n", markdown_group(group)]
     return parts
 
 
 def _not_reproduced(judged: Judgement) -> list[str]:
-    """Return what did not reproduce, each with the claims of ours that say why."""
+    """Return the claims that did not reproduce, each with our own claims that explain why."""
     by_id = {verdict.claim.id: verdict for verdict in judged.verdicts}
     lost = [o for o in judged.outcomes if o.verdict.result in ("fails", "undecided")]
     if not lost:
         return []
-    return ["## What did not reproduce, and the control that shows why\n",
+    return ["## Claims that did not reproduce, and controls that show why\n",
             *(_explain(outcome, by_id) for outcome in lost), ""]  # fmt: skip
 
 
 def _explain(outcome: Outcome, by_id: Mapping[str, Verdict]) -> str:
     verdict = outcome.verdict
-    lines = [f"- {_text(verdict.claim.text)} It {RESULTS[verdict.result]}: "
+    lines = [f"- {_text(verdict.claim.text)} This {RESULTS[verdict.result]}: "
              f"{_text(format_numbers(verdict))}."]  # fmt: skip
     for name in verdict.claim.explained_by:
         control = by_id[name]
-        said = RESULTS.get(control.result, "has no runs here")
-        lines.append(f"  - Control: {_text(control.claim.text)} That {said}: "
+        result = RESULTS.get(control.result, "was not run")
+        lines.append(f"  - Control: {_text(control.claim.text)} This {result}: "
                      f"{_text(format_numbers(control))}.")  # fmt: skip
     return "\n".join(lines)
 

@@ -4,13 +4,13 @@ from typing import Any
 
 import pandas as pd
 
-from ddobench.report.answers import find_answers
 from ddobench.report.claims import parse_claims
 from ddobench.report.data import ReportData
 from ddobench.report.figures.line_figures import regret
-from ddobench.report.readme import write_readme
-from ddobench.report.sections import make_tables
+from ddobench.report.markdown import write_readme
+from ddobench.report.summary import summarise
 from ddobench.report.verdicts import Judgement, judge_all
+from ddobench.report.writer import make_tables
 from tests.support.synthetic_runs import Row, evidence_of, run_row, sweep
 
 VALUES = {"naive": 2.0, "good": 3.0, "bad": 1.0, "knowing": 4.0}
@@ -44,7 +44,7 @@ def judged(stored: ReportData, *claims: dict[str, Any]) -> Judgement:
 
 
 def test_the_best_that_knows_only_the_table_is_named_beside_the_best_visible_design() -> None:
-    found = find_answers(evidence_of(contest()), NONE)
+    found = summarise(evidence_of(contest()), NONE)
     assert "on 1 of 1 task." in found.best
     (line,) = found.by_task
     assert "good with 76\u00a0% of the optimum; the best visible design has 50\u00a0%" in line
@@ -52,48 +52,48 @@ def test_the_best_that_knows_only_the_table_is_named_beside_the_best_visible_des
 
 
 def test_where_no_method_is_above_the_best_visible_design_that_is_said() -> None:
-    found = find_answers(evidence_of(contest({"naive": 2.0, "bad": 1.0})), NONE)
+    found = summarise(evidence_of(contest({"naive": 2.0, "bad": 1.0})), NONE)
     assert "on 0 of 1 task" in found.best
     assert "no method tried (bad) is above the best visible design, which has" in found.by_task[0]
     many = dict.fromkeys([*"abcde"], 2.0) | {"naive": 3.0}
-    found = find_answers(evidence_of(contest(many)), NONE)
+    found = summarise(evidence_of(contest(many)), NONE)
     assert "none of 5 methods tried is above" in found.by_task[0]
 
 
 def test_a_task_whose_designs_nobody_can_value_is_not_answered_for() -> None:
     lost = {"task": "table", "final_model": float("nan")}
     unknown = [row | (lost if row["method"] != "naive" else {"task": "table"}) for row in contest()]
-    answers = find_answers(evidence_of([*contest(), *unknown]), NONE)
-    assert len(answers.by_task) == 1
-    assert "of 1 task" in answers.best
+    found = summarise(evidence_of([*contest(), *unknown]), NONE)
+    assert len(found.by_task) == 1
+    assert "of 1 task" in found.best
 
 
 def test_the_best_without_a_remark_is_named_beside_one_with() -> None:
-    found = find_answers(remarked({"naive": 2.0, "units": 3.5, "good": 3.0}, "units"), NONE)
+    found = summarise(remarked({"naive": 2.0, "units": 3.5, "good": 3.0}, "units"), NONE)
     assert "units\u00b6 with" in found.by_task[0]
     assert "the best without \u00b6 is good with" in found.by_task[0]
     assert "also without those marked \u00b6" in found.best
-    alone = find_answers(remarked({"naive": 2.0, "units": 3.5}, "units"), NONE)
+    alone = summarise(remarked({"naive": 2.0, "units": 3.5}, "units"), NONE)
     assert alone.best.endswith("on 0.")
 
 
 def test_invalid_designs_are_counted_by_method_where_there_are_any() -> None:
     assert (
         "bad 90\u00a0%; none or hardly any by good"
-        in find_answers(evidence_of(contest()), NONE).invalid
+        in summarise(evidence_of(contest()), NONE).invalid
     )
     clean = evidence_of(contest({"naive": 2.0, "good": 3.0}))
-    assert find_answers(clean, NONE).invalid == "No method proposed an invalid design."
+    assert summarise(clean, NONE).invalid == "No method proposed an invalid design."
 
 
 def test_claims_are_counted_by_whose_they_are() -> None:
     stored = evidence_of(contest())
     paper = {"id": "a", "text": "a", "source": "paper", "test": BETTER}
     ours = {"id": "b", "text": "b", "source": "ours", "test": {**BETTER, "task": "none"}}
-    said = find_answers(stored, judged(stored, paper, ours)).claims
+    said = summarise(stored, judged(stored, paper, ours)).claims
     assert said.startswith("Of the paper's 1 claims 1 is refuted")
     assert "of our own 1 claims 1" in said
-    assert find_answers(stored, NONE).claims == "No claims were checked."
+    assert summarise(stored, NONE).claims == "No claims were checked."
 
 
 def test_the_readme_has_answers_board_lost_claims_with_their_control_and_cost() -> None:

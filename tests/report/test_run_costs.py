@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from ddobench.report.single_runs import run_command
-from ddobench.report.tables.costs import (
+from ddobench.report.tables.run_costs import (
     command_table,
     cpu_table,
     describe_commands,

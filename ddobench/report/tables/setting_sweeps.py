@@ -1,7 +1,7 @@
 """Methods against one setting that varies: of the task (noise, bump, map) or of the method.
 
-A sweep is a set of runs of one size that differ in nothing but one setting. A setting is known by
-the variants, which name what departs from a file; its usual value is read in the configuration.
+A sweep is a set of runs of one size that differ in one setting only. Variants name the settings
+that differ from the file of a task or method; the configuration has their values.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,8 +31,8 @@ from ddobench.stats.samples import Sample, mean_intervals
 from ddobench.variants import format_variant, split_variant
 
 MEASURES = {"share": SHARE, "value": HEADLINE.unit}  # with their units
-SWEEP = ["task", "rest", "budget", "n", "d", "owner", "setting"]  # what tells sweeps apart
-_FEWEST = {"task": 2, "method": 3}  # levels; two of a method are told apart by its controls
+SWEEP = ["task", "rest", "budget", "n", "d", "owner", "setting"]  # columns that identify one
+_FEWEST = {"task": 2, "method": 3}  # levels; two levels of a method are compared as controls
 _PARTS = ("mean", "low", "high")
 _COLUMNS = [
     *BY_SIZE, "rest", "owner", "setting", "numeric", "place", "level", *SERIES, "series", "label",
@@ -48,15 +48,13 @@ class Sweep:
 
     owner: str  # "task" or "method"
     setting: str  # its dotted name
-    runs: (
-        pd.DataFrame
-    )  # with `level`, `rest` (the task's other settings) and `series` (the method's)
-    levels: tuple[str, ...]  # in order: numbers ascending, else the usual word first
+    runs: pd.DataFrame  # with `level`, and `rest` and `series`: other settings of task and method
+    levels: tuple[str, ...]  # numbers ascending, or words with the default first
     numeric: bool
 
 
 def find_sweeps(runs: pd.DataFrame, configs: Configs) -> list[Sweep]:
-    """Return a sweep for every setting that some method has a score at several levels of."""
+    """Return a sweep for every setting at several levels of which some method has a score."""
     return [
         sweep
         for owner in _FEWEST
@@ -70,7 +68,7 @@ def find_sweeps(runs: pd.DataFrame, configs: Configs) -> list[Sweep]:
 def _sweeps_of(
     owner: str, setting: str, runs: pd.DataFrame, configs: Configs
 ) -> Iterator[Sweep]:  # fmt: skip
-    """Yield the sweeps over a setting among runs of one size, one for each choice of the others."""
+    """Yield the sweeps over a setting at one size, one for each choice of the other settings."""
     found = {digest: _read(configs.get(digest, {}).get(owner), setting)
              for digest in set(runs["digest"])}  # fmt: skip
     known = runs[[found[digest] is not _MISSING for digest in runs["digest"]]]
@@ -106,7 +104,7 @@ def _without(setting: str, variant: str) -> str:
 
 
 def _read(node: Any, setting: str) -> Any:
-    """Return a setting by its dotted name; a part itself is none."""
+    """Return a setting by its dotted name, _MISSING if there is none or if it is a part."""
     for name in setting.split("."):
         if not isinstance(node, Mapping) or name not in node:
             return _MISSING
@@ -123,11 +121,11 @@ def _format(value: Any) -> str:
 def setting_table(sweeps: Iterable[Sweep], styles: Mapping[Key, Style]) -> pd.DataFrame:
     """Return one row per sweep, level, method and variant.
 
-    `measure` is what methods are compared by at a level: the share of the optimum where every run
-    there knows it, else the value.
+    `measure` is what methods are compared by at a level: the share of the optimum if it is known
+    for all runs there, else the value.
     """
     rows: list[dict[str, Any]] = []
-    samples: list[tuple[int, str, Sample]] = []  # of which row, and of what
+    samples: list[tuple[int, str, Sample]] = []  # with the index of the row and the measure
     keys = [*BY_SIZE, "rest", *SERIES, "series"]
     for sweep in sweeps:
         scored = sweep.runs.assign(
@@ -196,8 +194,8 @@ def _level_column(heading: str, level: str) -> Column:
 def _ranked_series(sweep: pd.DataFrame) -> list[pd.DataFrame]:
     """Return the series of one sweep, best first by their mean over its levels.
 
-    Levels whose optimum is known and those where it is not are put on one scale by the best mean of
-    each level. A series that lacks a level comes after those that have all.
+    Means are divided by the best mean of their level, as the optimum may be unknown at some levels.
+    Series that lack a level come last.
     """
     means = pd.Series([row[f"{row['measure']}_mean"] for _, row in sweep.iterrows()], sweep.index)
     top = means.abs().groupby(sweep["level"]).transform("max")
@@ -224,11 +222,11 @@ def _sort_value(row: Row | None) -> float:
 
 def _explain(sweep: pd.DataFrame, notes: Sequence[str]) -> str:
     text = (
-        f"Nothing differs but {sweep['setting'].iloc[0]}. Means over seeds of the value of the "
-        f"designs that a method itself ranks first, with 95\u00a0% intervals ({INTERVAL_RULE}): 0 "
-        "is the mean of the visible values, 100\u00a0% the optimum. Methods come by their mean "
-        "over the levels, each relative to the best there."
+        f"Only {sweep['setting'].iloc[0]} differs. Means over seeds of the value of the designs "
+        f"that a method itself ranks first, with 95\u00a0% intervals ({INTERVAL_RULE}). 0 is the "
+        "mean of the visible values, 100\u00a0% the optimum. Methods are sorted by their mean over "
+        "the levels, relative to the best method at each level."
     )
     if "value" in set(sweep["measure"]):
-        text += " Where no exact optimum is known, values are in sd of the visible ones."
+        text += " Where the optimum is unknown, values are in sd of the visible values."
     return " ".join([text, *(f"{note}." for note in notes)])

@@ -1,8 +1,7 @@
-"""What runs tell beyond their scores, as far as a figure or the page can use it.
+"""Checks of the diagnostics of runs, which may come from any method or file.
 
-A method may tell anything, and a file may come from anyone: what a figure or a table looks up is
-passed on only in the shape that it expects, which is declared here under its name. Names that are
-not declared here are passed on as they are.
+A diagnostic that a figure, a table or the page reads is passed on only if it has the expected form,
+which is declared here by its name. Other diagnostics are passed on unchecked.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,21 +17,22 @@ _MOST_NODES = 100_000
 _SHARES = ("residual", "edge_share", "clique_share")  # of units
 
 
-def keep_usable(told: Any) -> tuple[dict[str, Any], list[str]]:
-    """Return what a report can use of what one run tells, and the names of what it cannot."""
-    if not isinstance(told, Mapping):
+def keep_usable(diagnostics: Any) -> tuple[dict[str, Any], list[str]]:
+    """Return the diagnostics that a report can use, and the names of the others."""
+    if not isinstance(diagnostics, Mapping):
         return {}, ["everything"]
-    usable = {name: value for name, value in told.items()
+    usable = {name: value for name, value in diagnostics.items()
               if name not in _EXPECTED or _EXPECTED[name](value)}  # fmt: skip
     if len({len(usable[name]) for name in SAMPLES if name in usable}) > 1 or not _same_width(
         usable.get("designs_sample"), usable.get("decoded_sample")
     ):
         usable = {name: value for name, value in usable.items() if name not in SAMPLES}
-    return usable, [name for name in _EXPECTED if told.get(name) is not None and name not in usable]
+    known = [name for name in _EXPECTED if diagnostics.get(name) is not None]
+    return usable, [name for name in known if name not in usable]
 
 
 def _array(value: Any) -> NDArray[np.float64] | None:
-    """Return a list of numbers, or of lists of them, None if it is something else."""
+    """Return a list of numbers, or of lists of them, as an array; None for anything else."""
     if not isinstance(value, list):
         return None
     try:
@@ -49,7 +49,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _fits(numbers: Any) -> bool:
-    """Tell whether numbers can be drawn; NaN can, as a gap."""
+    """Return whether numbers can be drawn; NaN can, as a gap."""
     return not bool((np.abs(np.asarray(numbers, dtype=float)) > LARGEST).any())
 
 
@@ -87,7 +87,7 @@ def _are_numbers(value: Any) -> bool:
 
 
 def _are_judged(value: Any) -> bool:
-    """Tell whether candidates are mappings of plain values."""
+    """Return whether candidates are mappings of plain values."""
     return isinstance(value, list) and all(
         isinstance(one, Mapping) and all(map(_is_plain, one.values())) for one in value
     )
@@ -98,7 +98,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _are_units(value: Any) -> bool:
-    """Tell whether there is a graph between coordinates, and the energy of units on these."""
+    """Return whether this is a graph between coordinates, with the energy of units on them."""
     if not isinstance(value, Mapping):
         return False
     energy, edges = value.get("energy"), value.get("edges", [])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ddobench.report.data import ReportData
-from ddobench.report.tables.settings import describe_settings
+from ddobench.report.tables.setting_sweeps import describe_settings
 from ddobench.report.tables.table import Group
 from ddobench.stats.samples import mean_interval
 from tests.support.pages import DASH

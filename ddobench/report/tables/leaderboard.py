@@ -1,4 +1,4 @@
-"""The scores of every method on every task: how many runs count, how good they are, who leads."""
+"""The scores of every method on every task, and the leaderboard made from them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -36,10 +36,9 @@ from ddobench.scores import (
     HEADLINE,
     HELD_OUT_RANK,
     INVALID_FINAL,
-    Part,
     Score,
-    Sheet,
-    Tabled,
+    Statistic,
+    TableName,
     leaderboard_scores,
     meanings,
     tabled_scores,
@@ -51,46 +50,43 @@ INTERVAL_NOTE = f"Mean over seeds [95\u00a0% interval: {INTERVAL_RULE}]."
 Position = Literal["above", "below", "open", ""]  # of an interval; "": there is none
 
 _COUNTS = ["seeds", "ok", "declined", "failed", "missing", "unscored"]
-_ESTIMATE = ("mean", "low", "high", "interval")
-_DETAIL = (*_ESTIMATE, "iqm", "iqm_low", "iqm_high", "median")
-_BOARD_NOTE = (
-    "Methods of each task at one size: the largest dimension, and there the most visible rows, "
-    "where most methods have a score; further sizes follow where other methods were run. Least "
-    "regret first, or most value where no optimum is known; each method in its plainest variant. "
+_INTERVAL = ("mean", "low", "high", "interval")
+_FULL = (*_INTERVAL, "iqm", "iqm_low", "iqm_high", "median")
+_NOTE = (
+    "Each task at the largest dimension, and the most visible rows there, where most methods have "
+    "a score; further sizes follow where other methods were run. Methods are ranked by regret, or "
+    "by value where no optimum is known, each in its plainest variant. "
     f"{INTERVAL_NOTE} The value is that of the designs that the method itself ranks highest, in "
-    "standard deviations of the visible values. The last difference is to the best visible design, "
-    "paired by seed. Methods that know more than the visible table are not ranked."
+    "standard deviations of the visible values. The last column is the difference to the best "
+    "visible design, paired by seed. Methods that use more than the visible table have no rank."
 )
 
 
 def score_columns() -> list[str]:
-    """Return the columns of a score table: whole scores first, mere means last."""
+    """Return the columns of a score table: scores in full, then with an interval, then means."""
     tabled = tabled_scores()
-    leading = [table for _, table in leaderboard_scores()]
-    others = [table for score, table in tabled if not score.board]
-    whole = [table.key for table in (*leading, *others) if table.summary == "whole"]
+    ordered = [*leaderboard_scores(), *(score for score in tabled if not score.leaderboard)]
     return [
         *(*BY_SIZE, *SERIES, "label", "privileges", *_COUNTS, "regret_unit"),
-        *(f"{key}_{part}" for key in whole for part in _DETAIL),
+        *(f"{s.prefix}_{part}" for s in ordered if s.summary == "full" for part in _FULL),
         *GAIN,
-        *(f"{t.key}_{part}" for _, t in tabled if t.summary == "estimate" for part in _ESTIMATE),
-        *(table.key for _, table in tabled if table.summary == "mean"),
+        *(f"{s.prefix}_{part}" for s in tabled if s.summary == "interval" for part in _INTERVAL),
+        *(s.prefix for s in tabled if s.summary == "mean"),
     ]
 
 
 def score_table(runs: pd.DataFrame, styles: Mapping[Key, Style]) -> pd.DataFrame:
-    """Return one row per task, variant, n, budget, d and method: who was counted, and the scores.
+    """Return one row per task, variant, n, budget, d and method: the counts and the scores.
 
-    `seeds` are the runs averaged. `missing` is by how many seeds the row falls short of those that
-    most methods of its size have; `unscored` are finished runs without a finite value. `gain` is
-    the value above the best visible design.
+    `seeds` are the averaged runs. `missing` counts the seeds that most methods of the size have and
+    this row lacks; `unscored` are finished runs without a finite value. `gain` is the value above
+    the best visible design.
     """
     runs = runs.reset_index(drop=True)
     columns = {str(name): runs[name].to_numpy() for name in runs}
     columns["expected"] = runs.join(expected_seeds(runs), on=BY_SIZE)["expected"].to_numpy()
     rows: list[dict[str, Any]] = []
-    samples: list[tuple[int, Tabled, Sample]] = []  # of which row, and of which score
-    tabled = tabled_scores()
+    samples: list[tuple[int, Score, Sample]] = []  # the first is the index of a row
     for places in runs.groupby([*BY_SIZE, *SERIES], sort=True).indices.values():
         series = {name: column[places] for name, column in columns.items()}
         named = {name: series[name][0] for name in [*BY_SIZE, *SERIES]}
@@ -103,41 +99,37 @@ def score_table(runs: pd.DataFrame, styles: Mapping[Key, Style]) -> pd.DataFrame
             | {"regret_unit": units[0] if len(units) else ""}
             | _count(series)
         )
-        for score, table in tabled:
+        for score in tabled_scores():
             values = series[score.name][finished].astype(np.float64)
             if not len(values := values[~np.isnan(values)]):
                 continue
-            if table.summary == "mean":
-                rows[-1][table.key] = values.mean()
+            if score.summary == "mean":
+                rows[-1][score.prefix] = values.mean()
             else:
-                samples.append((len(rows) - 1, table, values))
+                samples.append((len(rows) - 1, score, values))
     intervals = mean_intervals([values for _, _, values in samples])
-    for (place, table, values), interval in zip(samples, intervals, strict=True):
+    for (place, score, values), interval in zip(samples, intervals, strict=True):
         found = {"mean": values.mean(), "low": interval.low, "high": interval.high,
                  "interval": interval.kind}  # fmt: skip
-        if table.summary == "whole":
-            found |= _describe(values)
-        rows[place] |= {f"{table.key}_{part}": number for part, number in found.items()}
+        if score.summary == "full":
+            middle = iqm_interval([values])
+            found |= {"iqm": interquartile_mean(values), "iqm_low": middle.low,
+                      "iqm_high": middle.high, "median": float(np.median(values))}  # fmt: skip
+        rows[place] |= {f"{score.prefix}_{part}": number for part, number in found.items()}
     gains = find_gains(runs)
     rows = [row | gains.get(tuple(row[name] for name in [*BY_SIZE, *SERIES]), {}) for row in rows]
     return pd.DataFrame(rows, columns=score_columns())
 
 
-def known_scores(
-    scores: pd.DataFrame, tabled: Sequence[tuple[Score, Tabled]]
-) -> list[tuple[Score, Tabled]]:
-    """Leave out the rare scores that no row of a score table has."""
-    return [
-        (score, table)
-        for score, table in tabled
-        if not score.rare or scores[table.column("mean")].notna().any()
-    ]
+def known_scores(scores: pd.DataFrame, tabled: Sequence[Score]) -> list[Score]:
+    """Leave out the scores that no row of a score table has."""
+    return [score for score in tabled if scores[score.column()].notna().any()]
 
 
 def _count(series: Mapping[str, NDArray[Any]]) -> dict[str, int]:
     status = series["status"]
     ok = int((status == "ok").sum())
-    deciding = [score.name for score, _ in leaderboard_scores() if score.rank]
+    deciding = [score.name for score in leaderboard_scores() if score.rank]
     known = [~np.isnan(series[name][status == "ok"].astype(np.float64)) for name in deciding]
     scored = int(np.any(known, axis=0).sum())
     return {
@@ -150,21 +142,8 @@ def _count(series: Mapping[str, NDArray[Any]]) -> dict[str, int]:
     }
 
 
-def _describe(values: Sample) -> dict[str, float]:
-    middle = iqm_interval([values])
-    return {
-        "iqm": interquartile_mean(values),
-        "iqm_low": middle.low,
-        "iqm_high": middle.high,
-        "median": float(np.median(values)),
-    }
-
-
 def find_gains(runs: pd.DataFrame) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """Return how far each series is above the best visible design on the same seeds.
-
-    By size and series, as far as they have a pair; all zero for the best visible design itself.
-    """
+    """Return how far each series is above the best visible design on the same seeds, by its key."""
     scored = scored_runs(runs)
     changes = (scored[HEADLINE.name] - scored[BEST_VISIBLE.name]).dropna()
     keys = [scored.loc[changes.index, name] for name in [*BY_SIZE, *SERIES]]
@@ -178,16 +157,16 @@ def find_gains(runs: pd.DataFrame) -> dict[tuple[Any, ...], dict[str, Any]]:
 
 
 def position_of(low: float, high: float) -> Position:
-    """Tell where the interval of a gain lies."""
+    """Return where the interval of a gain lies."""
     if not (np.isfinite(low) and np.isfinite(high)):
         return ""
     return "above" if low > 0 else "below" if high < 0 else "open"
 
 
 def leaderboard(scores: pd.DataFrame) -> pd.DataFrame:
-    """Rank the methods at every size, by the first deciding score that is known there.
+    """Rank the methods at every size, by the first ranking score that is known there.
 
-    Each method has one row, its plainest variant, and one more if only some variants know more than
+    Each method has one row, its plainest variant, and one more if only some variants use more than
     the visible table. Those have no rank and come last; equal means share a rank. `lead` numbers
     the sizes of a task that the page shows first, from 1, and is 0 for all others.
     """
@@ -195,12 +174,12 @@ def leaderboard(scores: pd.DataFrame) -> pd.DataFrame:
     for _, size in scores.groupby(BY_SIZE, sort=True):
         board = _plainest(size)
         merit = _merit(board).round(9)
-        board["rank"] = merit.where(~board["told"]).rank(ascending=False, method="min")
+        board["rank"] = merit.where(~board["privileged"]).rank(ascending=False, method="min")
         board["tied"] = board["rank"].duplicated(keep=False) & board["rank"].notna()
-        order = board.assign(merit=-merit).sort_values(["told", "merit", "label"])
+        order = board.assign(merit=-merit).sort_values(["privileged", "merit", "label"])
         boards.append(order.drop(columns="merit"))
     if not boards:
-        return scores.head(0).assign(rank=np.nan, tied=False, told=False, lead=0)
+        return scores.head(0).assign(rank=np.nan, tied=False, privileged=False, lead=0)
     whole = pd.concat(boards, ignore_index=True)
     lead = {key: i for _, task in whole.groupby("task")
             for i, key in enumerate(_leading_sizes(task), start=1)}  # fmt: skip
@@ -232,18 +211,20 @@ def _leading_sizes(board: pd.DataFrame) -> list[tuple[Any, ...]]:
 
 
 def _plainest(board: pd.DataFrame) -> pd.DataFrame:
-    """Keep one variant of each method, and one more if only some of them know more."""
-    board = board.assign(told=board["privileges"] != "", length=board["method_variant"].str.len())
+    """Keep one variant of each method, and one more if only some of them are privileged."""
+    board = board.assign(
+        privileged=board["privileges"] != "", length=board["method_variant"].str.len()
+    )
     ordered = board.sort_values(["length", "method_variant"])
-    return ordered.drop_duplicates(["method", "told"]).drop(columns="length")
+    return ordered.drop_duplicates(["method", "privileged"]).drop(columns="length")
 
 
 def _merit(board: pd.DataFrame) -> "pd.Series[float]":
-    """Return what decides the ranks at one size, more being better."""
+    """Return what decides the ranks at one size; higher is better."""
     merit = pd.Series(np.nan, index=board.index)
-    for score, table in leaderboard_scores():
+    for score in leaderboard_scores():
         if score.rank and merit.isna().all():
-            means = board[table.column("mean")].astype(float)
+            means = board[score.column()].astype(float)
             merit = -means if score.better == "lower" else means
     return merit
 
@@ -254,15 +235,14 @@ def describe_leaderboard(board: pd.DataFrame, scores: pd.DataFrame) -> Table:
     lead = [own for _, own in board[board["lead"] > 0].groupby(["task", "lead"], sort=True)]
     rest = [own for _, own in board[board["lead"] == 0].groupby(BY_SIZE, sort=True)]
     groups = [_board_group(own, columns) for own in (*lead, *rest)]
-    return Table("leaderboard", "Leaderboard", _BOARD_NOTE, board, groups)
+    return Table("leaderboard", "Leaderboard", _NOTE, board, groups)
 
 
 def board_columns(scores: pd.DataFrame) -> list[Column]:
-    """Return the columns of the leaderboard, those that a phone has room for first."""
+    """Return the columns of the leaderboard; those shown on a phone come first."""
     found = [
-        score_column(heading, score, table, part, minor=score not in (HEADLINE, INVALID_FINAL))
-        for score, table in known_scores(scores, leaderboard_scores())
-        for heading, part in score.board.items()
+        score_column(score.leaderboard, score, minor=score not in (HEADLINE, INVALID_FINAL))
+        for score in known_scores(scores, leaderboard_scores())
     ]
     return [
         Column("Rank", _format_rank, lambda row: row["rank"]),
@@ -286,11 +266,10 @@ def _board_group(own: pd.DataFrame, columns: Sequence[Column]) -> Group:
 
 
 def _board_unit(own: pd.DataFrame) -> str:
-    """Say what regret is measured in, or that no new design was measured."""
-    columns = {score.name: f"{table.key}_mean" for score, table in leaderboard_scores()}
-    rank, value = columns[HELD_OUT_RANK.name], columns[HEADLINE.name]
-    if rank in own and own[rank].notna().any() and own[value].isna().all():
-        return "No new design was measured: ranked by the order of hidden rows."
+    """Return the unit of regret, or a note where no new design was measured."""
+    measured, ranked = (own[s.column()].notna().any() for s in (HEADLINE, HELD_OUT_RANK))
+    if ranked and not measured:
+        return "No new design was measured; the rank correlation on hidden rows decides."
     unit = str(own["regret_unit"].iloc[0])
     return f"Regret in {({'raw': 'raw units', 'sd': 'sd'}).get(unit, unit)}." if unit else ""
 
@@ -305,49 +284,45 @@ def _format_gain(row: Row) -> str:
     return f"{text}, below" if below else text
 
 
-def describe_scores(scores: pd.DataFrame, notes: Sequence[str], sheet: Sheet = "scores") -> Table:
-    """Describe all scores, or those of the protocol of others, one group per task and variant."""
+def describe_scores(
+    scores: pd.DataFrame, notes: Sequence[str], name: TableName = "scores"
+) -> Table:
+    """Describe our scores, or those of other benchmarks, one group per task and variant."""
     groups = []
     for _, study in scores.groupby(BY_TASK, sort=True):
-        known = known_scores(study, tabled_scores(sheet))
-        if not known:
-            continue  # runs of a version that knew none of them
+        known = known_scores(study, [score for score in tabled_scores(name) if score.heading])
+        if not known and name != "scores":
+            continue
         first = study.iloc[0]
         columns = [
             number_column("n", "n"),
             number_column("d", "d"),
             word_column("method", "label"),
             *(
-                score_column(heading, score, table, part)
-                for score, table in known
-                for heading, part in table.cells.items()
+                score_column(heading, score, statistic)
+                for score in known
+                for heading, statistic in score.headings.items()
             ),
             Column("seeds", describe_counts, lambda row: row["seeds"], words=True),
         ]
         groups.append(
-            Group(name_runs(first), row_stem(sheet, first), study.to_dict("records"), columns,
+            Group(name_runs(first), row_stem(name, first), study.to_dict("records"), columns,
                   task=str(first["task"]))
         )  # fmt: skip
-    note = " ".join(notes if sheet == "scores" else meanings(sheet))
-    return Table(sheet, sheet.capitalize(), note, scores, groups)
+    note = " ".join(notes if name == "scores" else meanings(name))
+    return Table(name, name.capitalize(), note, scores, groups)
 
 
 def score_column(
-    heading: str, score: Score, table: Tabled, part: Part, *, minor: bool = False
+    heading: str, score: Score, statistic: Statistic = "mean", *, minor: bool = False
 ) -> Column:
-    """Return a column of one part of a score."""
-    return Column(
-        heading,
-        lambda row: format_part(row, score, table, part),
-        lambda row: row[table.column(part)],
-        minor=minor,
-    )
+    """Return a column of one statistic of a score; a mean comes with its interval, if any."""
+    key = score.column(statistic)
 
+    def text(row: Row) -> str:
+        if statistic == "mean" and score.summary != "mean":
+            parts = (key, f"{score.prefix}_low", f"{score.prefix}_high")
+            return format_estimate(*(score.unit.scale * row[part] for part in parts))
+        return format_percent(row[key]) if score.unit.fraction else format_number(row[key])
 
-def format_part(row: Row, score: Score, table: Tabled, part: Part) -> str:
-    """Format one part of a score in a row of the score table: a share as a percentage."""
-    value = row[table.column(part)]
-    if part == "estimate" and table.summary != "mean":
-        scale, ends = score.unit.scale, (row[f"{table.key}_low"], row[f"{table.key}_high"])
-        return format_estimate(scale * value, scale * ends[0], scale * ends[1])
-    return format_percent(value) if score.unit.fraction else format_number(value)
+    return Column(heading, text, lambda row: row[key], minor=minor)

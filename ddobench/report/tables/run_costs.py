@@ -1,4 +1,4 @@
-"""What runs cost, by method and by command, and which runs failed or declined."""
+"""The cost of runs, by method and by command, and the runs that failed or declined."""
 
 from collections.abc import Mapping
 from math import isnan
@@ -25,13 +25,13 @@ from ddobench.scores import SECONDS_CPU
 _COLUMNS = [*BY_SIZE, *SERIES, "label", "mean", "least", "most", "seeds"]
 _HOUR = 3600.0
 _NOTE = (
-    "Mean CPU seconds to fit and propose, per seed. Seeds of a batch share its seconds equally, "
-    "and a latent that an earlier run of the same task and seed has trained is not counted again. "
+    "Mean CPU seconds to fit and propose, per seed. The seconds of a batch are divided by its "
+    "seeds. A latent that an earlier run of the same task and seed trained is not counted again. "
     "Machines differ: compare methods, not digits. The CSV also has the range over seeds."
 )
 _PROBLEMS_NOTE = (
-    "A declined run is a method that does not apply to a task; a failed one broke down and is "
-    "tried again by the next sweep. Neither is averaged over."
+    "A method declines a run if it does not apply to the task. A failed run raised an error; the "
+    "next sweep retries it. Neither is part of any mean."
 )
 
 
@@ -71,34 +71,34 @@ def describe_cpu(table: pd.DataFrame) -> Table:
 
 
 def _format(seconds: float) -> str:
-    """Format seconds with as many digits as another run would repeat."""
+    """Format seconds with the digits that are reproducible."""
     if isnan(seconds):
         return DASH
     return "< 0.1" if seconds < 0.1 else f"{seconds:.1f}" if seconds < 10 else f"{seconds:.0f}"
 
 
 def command_table(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per command, the costliest first; runs without a cost count as nothing."""
+    """Return one row per command, the costliest first; runs without a recorded cost count as 0."""
     rows: list[dict[str, Any]] = [
         {
             "command": command,
             "runs": len(own),
             "cpu_hours": own[SECONDS_CPU.name].sum() / _HOUR,
-            "untold": int(own[SECONDS_CPU.name].isna().sum()),
+            "without_cost": int(own[SECONDS_CPU.name].isna().sum()),
         }
         for command, own in runs.groupby("command", sort=True)
     ]
-    table = pd.DataFrame(rows, columns=["command", "runs", "cpu_hours", "untold"])
+    table = pd.DataFrame(rows, columns=["command", "runs", "cpu_hours", "without_cost"])
     return table.sort_values(
         ["cpu_hours", "command"], ascending=[False, True], kind="stable", ignore_index=True
     )
 
 
 def summarise_costs(table: pd.DataFrame) -> str:
-    """Say what all runs cost together."""
-    runs, hours, unknown = (table[name].sum() for name in ("runs", "cpu_hours", "untold"))
+    """Return the cost of all runs in a sentence."""
+    runs, hours, unknown = (table[name].sum() for name in ("runs", "cpu_hours", "without_cost"))
     text = f"{runs} runs took {format_number(hours)} CPU hours to fit and propose"
-    return f"{text}, without {unknown} that recorded no cost." if unknown else f"{text}."
+    return f"{text}; {unknown} of them recorded no cost." if unknown else f"{text}."
 
 
 def describe_commands(table: pd.DataFrame) -> Table:
@@ -120,7 +120,7 @@ def problem_table(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def describe_problems(table: pd.DataFrame, styles: Mapping[Key, Style]) -> Table:
-    """Describe failures and declines, those of one reason in one line."""
+    """Describe failed and declined runs, one line per reason."""
     rows = []
     for _, own in table.groupby([*BY_TASK, *SERIES, "status", "reason"], sort=True):
         first = own.iloc[0].to_dict()

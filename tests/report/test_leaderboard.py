@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from ddobench.report.tables.scores import (
+from ddobench.report.tables.leaderboard import (
     describe_leaderboard,
     describe_scores,
     position_of,

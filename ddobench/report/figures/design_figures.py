@@ -1,4 +1,4 @@
-"""Designs as points: those of a task, and how a latent sees them."""
+"""Figures of designs as points: those of a task, and their codes in a latent."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +15,6 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from ddobench.report.data import ReportData
-from ddobench.report.figures.details import Details, climbing_runs, column, find_details
 from ddobench.report.figures.draw import (
     FAINT,
     INK,
@@ -27,7 +26,15 @@ from ddobench.report.figures.draw import (
     wrap,
 )
 from ddobench.report.figures.figure import Figure
-from ddobench.report.figures.graphs import choose_portraits, name_portrait, portrait_commands
+from ddobench.report.figures.graph_figures import (
+    Details,
+    choose_portraits,
+    climbing_runs,
+    column,
+    find_details,
+    name_portrait,
+    portrait_commands,
+)
 from ddobench.report.tables.select import BY_N
 from ddobench.report.tables.table import (
     file_stem,
@@ -52,8 +59,8 @@ def marginals(data: ReportData) -> Iterator[Figure]:
         )
         hidden = len(list(_coordinate_tables(portrait))) == 2
         caption += (
-            ": above as the function takes them, hidden from every method; below as observed."
-            if hidden else ", observed as the function takes them."
+            ". Upper row: the arguments of the function, hidden from every method. Lower row: as "
+            "observed." if hidden else ", which are the arguments of the function."
         )  # fmt: skip
         yield _portrait_figure(data, "marginals", "Marginals of the designs", portrait, caption)
 
@@ -67,7 +74,7 @@ def designs_in_pairs(data: ReportData) -> Iterator[Figure]:
                 "two coordinates at a time, the largest values on top"
             )
             if len(list(_coordinate_tables(portrait))) == 2:
-                caption += "; the upper row is hidden from every method, the lower is observed"
+                caption += ". The upper row is hidden from every method, the lower is observed"
             yield _portrait_figure(data, "designs", "Designs and their values", portrait,
                                    f"{caption}.")  # fmt: skip
 
@@ -78,19 +85,19 @@ def _portrait_figure(
     title = f"{words}: {name_portrait(portrait)}"
     return Figure(kind, file_stem(kind, portrait.task, portrait.task_variant, f"d{portrait.d}"),
                   title, caption, portrait.task, _table(portrait),
-                  portrait_commands(data, portrait), PortraitPlot(title, kind == "designs"),
+                  portrait_commands(data, portrait), DesignPlot(title, kind == "designs"),
                   about_task=True)  # fmt: skip
 
 
 def _coordinate_tables(portrait: TaskSample) -> Iterator[tuple[str, list[list[float]]]]:
-    """Yield what to call the designs of a portrait and their first coordinates."""
+    """Yield the first coordinates of the designs of a sample, hidden and observed, by name."""
     if portrait.hidden is not None and portrait.hidden != portrait.observed:
         yield "hidden", portrait.hidden
     yield "observed", portrait.observed
 
 
 def _different_designs(data: ReportData) -> Iterator[TaskSample]:
-    """Yield the portraits with continuous designs, one of several variants with the same ones."""
+    """Yield the samples with continuous designs; variants with the same designs share one."""
     seen = set()
     for portrait in choose_portraits(data.portraits):
         values = np.array(portrait.observed)
@@ -110,7 +117,7 @@ def _table(portrait: TaskSample) -> pd.DataFrame:
 
 
 @dataclass(frozen=True)
-class PortraitPlot:
+class DesignPlot:
     """Histograms of single coordinates, or scatter plots of pairs, a row for each kind of them."""
 
     title: str
@@ -180,7 +187,7 @@ def _name_pair(axes: Axes, name: str, sign: str, i: int, j: int) -> None:
 
 
 def codes_beside_designs(data: ReportData) -> Iterator[Figure]:
-    """Draw the codes of one run per task, variant, n and budget: the smallest d and first seed."""
+    """Draw the codes of one run per task, variant, n and budget: smallest d, first seed."""
     runs = climbing_runs(data)
     runs = runs[column(runs, "latent") != ""]
     for _, family in runs.groupby(BY_N, sort=True):
@@ -193,10 +200,7 @@ def codes_beside_designs(data: ReportData) -> Iterator[Figure]:
 
 
 def is_encoded(details: Details) -> bool:
-    """Tell whether the codes are more than the observed coordinates, shifted and scaled.
-
-    Codes that are all the same are not.
-    """
+    """Return whether the codes are more than shifted and scaled observed coordinates."""
     codes, designs = (np.array(details[f"{name}_sample"]) for name in ("codes", "designs"))
     if codes.shape != designs.shape:
         return True
@@ -228,11 +232,10 @@ def _codes_caption(run: "pd.Series[Any]", details: Details, label: str) -> str:
     shown = len(details["codes_sample"])
     first = "all" if run["d"] == len(details["designs_sample"][0]) else "the first"
     text = (
-        f"{shown} of {run['n']} visible designs of seed {run['seed']} alone, {first} coordinates "
-        "two at a time. Above as observed: a thin line leads from each design to what its code "
-        "decodes to, too short to be seen where the two agree. Below the codes that "
-        f"{label} works with (latent: {run['latent']}), in their own units; the circle would hold "
-        "95\u00a0% of standard normal ones. Lighter dots have larger values."
+        f"{shown} of {run['n']} visible designs of seed {run['seed']}, {first} coordinates two at "
+        "a time. Upper row: observed designs; a thin line joins each design to its decoded code. "
+        f"Lower row: the codes of {label} (latent: {run['latent']}); the circle would hold "
+        "95\u00a0% of standard normal codes. Lighter dots have larger values."
     )
     active = details.get("active_dimensions")
     if active is not None:
@@ -241,8 +244,8 @@ def _codes_caption(run: "pd.Series[Any]", details: Details, label: str) -> str:
     correlation, valid = details.get("round_trip_correlation"), details.get("round_trip_valid")
     if correlation is not None and valid is not None:
         text += (
-            f" Encoded and decoded, {format_percent(valid)} of the designs are valid, and the "
-            f"correlation of their values with the old ones is {format_number(correlation)}."
+            f" After encoding and decoding, {format_percent(valid)} of the designs are valid, and "
+            f"their values correlate with the original ones by {format_number(correlation)}."
         )
     return text
 

@@ -1,4 +1,4 @@
-"""What a reader wants to know first: who is best, who proposes nonsense, what claims came to."""
+"""The first screen: the best methods, invalid designs, and the results of the claims."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,11 +8,10 @@ import numpy as np
 import pandas as pd
 
 from ddobench.report.data import ReportData
-from ddobench.report.tables.scores import position_of
+from ddobench.report.tables.leaderboard import position_of
 from ddobench.report.tables.select import (
     BY_SIZE,
     SERIES,
-    has_best_visible,
     is_best_visible,
     share_of_optimum,
 )
@@ -23,33 +22,33 @@ from ddobench.report.verdicts import (
     Outcome,
     Verdict,
     by_source,
-    count_results,
+    format_counts,
     format_numbers,
 )
 from ddobench.scores import BEST_VISIBLE, HEADLINE, INVALID_FINAL
 
-_HARDLY = 0.01  # a smaller share of invalid designs is called hardly any
-_LISTED = 4  # so many methods are named where all of them lose
+_HARDLY = 0.01  # the share of invalid designs below which a method has hardly any
+_LISTED = 4  # methods that are listed by name
 _OF_OPTIMUM = " of the optimum"
 RESULTS = {"holds": "holds", "fails": "fails", "undecided": "is undecided"}
 
 
 @dataclass(frozen=True)
-class Answers:
-    """The first screen: some sentences, the first with a line for each task."""
+class Summary:
+    """The sentences of the first screen."""
 
     best: str
-    by_task: tuple[str, ...]
+    by_task: tuple[str, ...]  # a line for each task, below the first sentence
     invalid: str
     claims: str
-    conclusion: str  # of the paper; "": there are no runs for it
+    conclusion: str  # of the paper; "": it was not run
 
 
-def find_answers(data: ReportData, judged: Judgement) -> Answers:
-    """Answer from the leading size of each task."""
+def summarise(data: ReportData, judged: Judgement) -> Summary:
+    """Summarise the leading size of each task, and the claims."""
     ranked = data.board[data.board["rank"].notna() & (data.board["lead"] == 1)]
     tasks = [own for _, own in ranked.groupby("task", sort=True) if _is_valued(own, data)]
-    return Answers(
+    return Summary(
         best=_count_wins(tasks, data),
         by_task=tuple(_unbroken(_describe_task(own, data)) for own in tasks),
         invalid=_unbroken(_describe_invalid(ranked, data)),
@@ -59,10 +58,10 @@ def find_answers(data: ReportData, judged: Judgement) -> Answers:
 
 
 def _is_valued(own: pd.DataFrame, data: ReportData) -> bool:
-    """Tell whether what methods propose has values: on rows of one's own nobody may know them."""
-    active = [row for row in _rows(own) if not is_best_visible(row["method"])]
-    runs = [_runs_of(row, data, [*BY_SIZE, *SERIES]) for row in active]
-    return not active or any(one[HEADLINE.name].notna().any() for one in runs)
+    """Return whether proposed designs were measured, which a task from a table of rows cannot."""
+    proposing = [row for row in _rows(own) if not is_best_visible(row["method"])]
+    runs = [_runs_of(row, data, [*BY_SIZE, *SERIES]) for row in proposing]
+    return not proposing or any(one[HEADLINE.name].notna().any() for one in runs)
 
 
 def _unbroken(text: str) -> str:
@@ -80,9 +79,8 @@ def _count_wins(tasks: Sequence[pd.DataFrame], data: ReportData) -> str:
         f"{sum(wins)} of {len(tasks)} {noun}"
     )
     if any(data.style(row).remarks for own in tasks for row in _rows(own)):
-        also = "also " if plain == wins else ""
-        text += f", {also}without those marked {REMARK_SIGN} (explained below the figure)"
-        text += "" if plain == wins else f" on {sum(plain)}"
+        count = "the same" if plain == wins else sum(plain)
+        text += f"; {count} without methods marked {REMARK_SIGN} (explained below the figure)"
     return f"{text}."
 
 
@@ -95,33 +93,31 @@ def _describe_task(own: pd.DataFrame, data: ReportData) -> str:
     first = own[own["rank"] == own["rank"].min()]
     best = _format_merit(_share_of_best_visible(own, data))
     place = name_runs(own.iloc[0], "d", "n")
-    if has_best_visible(first["method"]):
+    if any(map(is_best_visible, first["method"])):
         return f"{place}: {_none_of(own, data)} is above the best visible design, which has {best}."
     text = f"{place}: {_name(first, data)} with {_merit(first.iloc[0], data)}"
-    gain = first.iloc[0]
-    if position_of(gain["gain_low"], gain["gain_high"]) != "above":
+    if not _beats_best_visible(first.head(1)):
         text += ", not shown to beat the best visible design"
     text += f"; the best visible design has {best.removesuffix(_OF_OPTIMUM)}"
     plain = own[[not data.style(row).remarks for row in _rows(own)]]
     fair = plain[plain["rank"] == plain["rank"].min()]
     if len(fair) and not set(fair.index) & set(first.index):
-        name = "the best visible design" if has_best_visible(fair["method"]) else _name(fair, data)
+        returned = any(map(is_best_visible, fair["method"]))
+        name = "the best visible design" if returned else _name(fair, data)
         merit = _merit(fair.iloc[0], data).removesuffix(_OF_OPTIMUM)
         text += f"; the best without {REMARK_SIGN} is {name} with {merit}"
     return f"{text}."
 
 
 def _none_of(own: pd.DataFrame, data: ReportData) -> str:
-    """Say how many methods were tried."""
-    tried = {
-        row["method"]: data.style(row).name.removesuffix(f", {row['method_variant']}")
+    names = {
+        data.style(row).name.removesuffix(f", {row['method_variant']}")
         for row in _rows(own)
         if not is_best_visible(row["method"])
     }
-    names = sorted(tried.values())
     if len(names) > _LISTED:
-        return f"none of {len(names)} methods tried"
-    return f"no method tried ({', '.join(names)})" if names else "no method"
+        return f"none of {len(names)} methods"
+    return f"no method ({', '.join(sorted(names))})" if names else "no method"
 
 
 def _name(rows: pd.DataFrame, data: ReportData) -> str:
@@ -152,13 +148,13 @@ def _format_merit(share_and_value: tuple[float, float]) -> str:
 
 
 def _describe_invalid(ranked: pd.DataFrame, data: ReportData) -> str:
-    """Say how often each method proposes invalid designs, over the tasks where one can."""
+    """List the share of invalid designs of each method, over the tasks where there are any."""
     runs = data.runs
     possible = sorted(set(runs.loc[runs[INVALID_FINAL.name] > 0, "task"]) & set(ranked["task"]))
     if not possible:
         return "No method proposed an invalid design."
-    active = np.array([not is_best_visible(method) for method in ranked["method"]], dtype=bool)
-    rows = ranked[ranked["task"].isin(possible) & active]
+    proposing = np.array([not is_best_visible(method) for method in ranked["method"]], dtype=bool)
+    rows = ranked[ranked["task"].isin(possible) & proposing]
     spans = {
         data.style(_rows(own)[0]).name: (own["invalid"].min(), own["invalid"].max())
         for _, own in rows[rows["invalid"].notna()].groupby(SERIES, sort=True)
@@ -166,9 +162,9 @@ def _describe_invalid(ranked: pd.DataFrame, data: ReportData) -> str:
     often = sorted((x for x in spans.items() if x[1][1] >= _HARDLY), key=lambda x: -x[1][1])
     never = sorted(name for name, span in spans.items() if span[1] < _HARDLY)
     places = ", ".join(name_runs(own.iloc[0], "d") for _, own in rows.groupby("task", sort=True))
-    told = "; ".join(f"{name} {_format_span(*span)}" for name, span in often)
-    text = f"Invalid designs among those proposed on {places}: {told or 'none'}"
-    return f"{text}; none or hardly any by {', '.join(never)}." if never and often else f"{text}."
+    shares = "; ".join(f"{name} {_format_span(*span)}" for name, span in often)
+    text = f"Share of invalid designs on {places}: {shares or 'none'}"
+    return f"{text}; below 1 % for {', '.join(never)}." if never and often else f"{text}."
 
 
 def _format_span(low: float, high: float) -> str:
@@ -177,29 +173,29 @@ def _format_span(low: float, high: float) -> str:
 
 
 def _describe_claims(verdicts: Sequence[Verdict], outcomes: Sequence[Outcome]) -> str:
-    """Count the paper's claims by how far they depend on the reading, and our own by verdict."""
+    """Count the paper's claims by their results over all readings, and our own by verdict."""
     parts = []
     for source, own in by_source(verdicts).items():
         if source == "paper":
             order = ("robust", "depends on the reading", "refuted", "undecided", "not run")
-            counts = count_results([outcome.robustness for outcome in outcomes], order)
-            declared = count_results([outcome.verdict.result for outcome in outcomes],
+            counts = format_counts([outcome.robustness for outcome in outcomes], order)
+            declared = format_counts([outcome.verdict.result for outcome in outcomes],
                                      ("holds", "fails", "undecided"))  # fmt: skip
-            read = f" (as declared, {declared})" if declared else ""
-            parts.append(f"of the paper's {len(outcomes)} claims {counts}{read}")
+            read = f" (in the declared reading, {declared})" if declared else ""
+            parts.append(f"of the paper's {len(outcomes)} claims, {counts}{read}")
         else:
-            counts = count_results([verdict.result for verdict in own],
+            counts = format_counts([verdict.result for verdict in own],
                                    ("holds", "fails", "undecided", "not run"))  # fmt: skip
-            parts.append(f"of our own {len(own)} claims {counts}")
+            parts.append(f"of our own {len(own)} claims, {counts}")
     text = "; ".join(parts)
     return f"{text[:1].upper()}{text[1:]}." if text else "No claims were checked."
 
 
 def _describe_conclusion(verdict: Verdict | None) -> str:
-    """Say what becomes of the conclusion, nothing where it was not run."""
+    """Return the paper's conclusion and its verdict, "" if it was not run."""
     if verdict is None or verdict.result == "not run":
         return ""
-    return f"{verdict.claim.text} That {RESULTS[verdict.result]}: {format_numbers(verdict)}."
+    return f"{verdict.claim.text} This {RESULTS[verdict.result]}: {format_numbers(verdict)}."
 
 
 def _rows(table: pd.DataFrame) -> list["pd.Series[Any]"]:
