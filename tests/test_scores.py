@@ -179,7 +179,7 @@ def test_scores_of_other_benchmarks_have_their_own_table() -> None:
 
 def test_a_score_that_is_not_stored_must_be_the_end_of_a_curve() -> None:
     with pytest.raises(ValueError, match="must be stored"):
-        Score("peak", "A peak.", "peak", GOOD, lambda ending: 0.0, stored=False)
+        Score("peak", "A peak.", "peak", GOOD, lambda _: 0.0, stored=False)
 
 
 def test_no_other_module_contains_the_name_of_a_score() -> None:

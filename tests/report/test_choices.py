@@ -1,4 +1,4 @@
-"""Promises of the table of what methods that choose among candidates chose."""
+"""Promises of the table of choices among candidates."""
 
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ NAN = float("nan")
 
 
 def judge(chosen: str, **ranks: float) -> Details:
-    """Return what a run tells that judged some candidates by the order of the best rows."""
+    """Return the diagnostics of a run that judged candidates by the order of the best rows."""
     return {
         "chosen": chosen,
         "candidates": [
@@ -33,7 +33,7 @@ def choosing(folder: Path, *stored: Details) -> ReportData:
     return stored_with(folder, [*runs, (climb("plain"), {"units": 3})])
 
 
-def test_the_table_counts_choices_and_averages_what_they_were_made_by(tmp_path: Path) -> None:
+def test_the_table_counts_choices_and_averages_their_criteria(tmp_path: Path) -> None:
     stored = choosing(
         tmp_path, judge("a", a=0.8, b=0.2), judge("a", a=0.6, b=0.5), judge("b", a=0.1, b=0.5)
     )
@@ -48,21 +48,21 @@ def test_the_table_counts_choices_and_averages_what_they_were_made_by(tmp_path: 
     assert group.texts()[0][:5] == ["a", "2 of 3", "0.50", "0.50", "3"]
 
 
-def test_a_candidate_that_was_not_judged_says_why_and_is_not_averaged(tmp_path: Path) -> None:
+def test_a_candidate_that_was_not_judged_has_a_reason_and_is_not_averaged(tmp_path: Path) -> None:
     table = choosing(tmp_path, judge("a", a=0.8, b=NAN), judge("a", a=0.6, b=0.4)).choices
     second = table.iloc[1]
     assert (second["judged"], second["rank"]) == (1, pytest.approx(0.4))
     assert second["reason"] == "it predicts nothing"
 
 
-def test_each_variant_has_choices_of_its_own(tmp_path: Path) -> None:
+def test_each_variant_has_its_own_choices(tmp_path: Path) -> None:
     chosen = {"": "a", "percentile=80": "b"}
     runs = [(climb("picker", seed=s, method_variant=v), judge(x, a=0.5, b=0.4))
             for v, x in chosen.items() for s in (0, 1)]  # fmt: skip
     assert stored_with(tmp_path, runs).choices["chosen"].tolist() == [2, 0, 0, 2]
 
 
-def test_what_is_chosen_because_nothing_was_trusted_has_a_row_of_its_own(tmp_path: Path) -> None:
+def test_a_fallback_has_its_own_row(tmp_path: Path) -> None:
     table = choosing(tmp_path, judge("naive", a=0.01), judge("a", a=0.7)).choices
     assert table["candidate"].tolist() == ["a", "naive"]
     assert table["chosen"].tolist() == [1, 1]
@@ -71,7 +71,7 @@ def test_what_is_chosen_because_nothing_was_trusted_has_a_row_of_its_own(tmp_pat
     assert group.texts()[1][:2] == ["naive", "1 of 2"]
 
 
-def test_each_run_of_the_page_has_what_its_own_choice_was_made_by(tmp_path: Path) -> None:
+def test_each_run_of_the_page_has_its_own_candidates(tmp_path: Path) -> None:
     stored = choosing(tmp_path, judge("a", a=0.81234, b=NAN), judge("b", a=0.1, b=0.5))
     lists, places = collect_judgements(stored, stored.runs)
     own = dict(
@@ -87,12 +87,12 @@ def test_each_run_of_the_page_has_what_its_own_choice_was_made_by(tmp_path: Path
 
 
 @pytest.mark.parametrize("odd", ["words", [1, 2], {"a": 1}, None, [], [{}]])
-def test_odd_candidates_of_a_stranger_do_not_end_a_report(tmp_path: Path, odd: Any) -> None:
+def test_invalid_candidates_do_not_break_the_table(tmp_path: Path, odd: Any) -> None:
     table = choosing(tmp_path, {"candidates": odd, "chosen": "a"}).choices
     shown = describe_choices(table).groups
     assert sum(len(group.texts()) for group in shown) == len(table)
 
 
-def test_runs_that_were_never_stored_and_empty_stores_have_no_choices() -> None:
+def test_runs_without_files_have_no_choices() -> None:
     for stored in (evidence_of([climb("picker")]), evidence_of([])):
         assert describe_choices(stored.choices).groups == []

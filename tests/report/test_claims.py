@@ -1,4 +1,4 @@
-"""Promises of the claims: what a file may say, when a claim holds, and in which readings."""
+"""Promises of the claims: what a file may contain, when a claim holds, and in which readings."""
 
 import re
 from datetime import date, datetime
@@ -28,7 +28,7 @@ def entry(text: str = "mine ends above yours", **test: Any) -> dict[str, Any]:
             "test": {key: value for key, value in asked.items() if value is not None}}  # fmt: skip
 
 
-def match(gaps: list[float], d: int = 10, **changes: Any) -> list[Row]:
+def pairs(gaps: list[float], d: int = 10, **changes: Any) -> list[Row]:
     """Return runs of two methods that differ by these gaps, seed by seed."""
     return [
         run_row(method, d, seed, final_model=seed + gap * (method == "mine"), label="", **changes)
@@ -49,32 +49,32 @@ def variants(words: str) -> dict[str, Any]:
 
 
 LATER = [2.0, 2.1, 2.0]
-LOST = [*match([*UP, 1.2])[:-1], failed_row(method="yours", d=10, seed=3, label="")]
-GROWING = [*match(UP), *match(LATER, d=20), *match([4.0, 4.1, 3.9], d=40)]
-SHARES = [row | {"invalid_final": 0.2 if row["method"] == "mine" else 0.6} for row in match(UP)]
-WORDS = [row | {"method_variant": "b=[1, 2] a=1"} for row in match(UP)]
-HIGH = match([2.0, 2.0, 2.1], best_visible=9.0)
+LOST = [*pairs([*UP, 1.2])[:-1], failed_row(method="yours", d=10, seed=3, label="")]
+GROWING = [*pairs(UP), *pairs(LATER, d=20), *pairs([4.0, 4.1, 3.9], d=40)]
+SHARES = [row | {"invalid_final": 0.2 if row["method"] == "mine" else 0.6} for row in pairs(UP)]
+WORDS = [row | {"method_variant": "b=[1, 2] a=1"} for row in pairs(UP)]
+HIGH = pairs([2.0, 2.0, 2.1], best_visible=9.0)
 BETWEEN = {"above": None, "between": [0, 0.5]}
 GROWTH = {"kind": "growth", "d": [10, 20, 40]}
 BELOW = {"above": None, "below": 0}
 CASES: dict[str, tuple[list[Row], dict[str, Any], str, str]] = {
-    "above": (match([1.0, 1.1, 0.9, 1.2, 0.8]), {}, "holds",
+    "above": (pairs([1.0, 1.1, 0.9, 1.2, 0.8]), {}, "holds",
               "difference 1.00 [0.80, 1.20] sd, 5 pairs (Student's t)"),
-    "many seeds": (match(UP * 4), {}, "holds", "12 pairs (BCa bootstrap)"),
-    "below": (match(DOWN), {}, "fails", ""),
-    "across": (match(OPEN), {}, "undecided", "the interval includes 0"),
-    "two seeds decide nothing": (match(UP[:2]), {}, "undecided", "fewer than 3 seeds at d = 10"),
-    "on the bound": (match([0.0] * 5), {}, "undecided", "the interval includes 0"),
+    "many seeds": (pairs(UP * 4), {}, "holds", "12 pairs (BCa bootstrap)"),
+    "below": (pairs(DOWN), {}, "fails", ""),
+    "across": (pairs(OPEN), {}, "undecided", "the interval includes 0"),
+    "two seeds decide nothing": (pairs(UP[:2]), {}, "undecided", "fewer than 3 seeds at d = 10"),
+    "on the bound": (pairs([0.0] * 5), {}, "undecided", "the interval includes 0"),
     "a lost seed is counted": (LOST, {}, "holds", "3 pairs, 1 lost"),
     "a seed that one side never tried is not": (LOST[:-1], {}, "holds", "3 pairs (Student's t)"),
-    "nor is it of a slope": (match([*UP, 1.2]) + match(LATER, d=20), GROWTH | {"d": [10, 20]},
+    "nor is it of a slope": (pairs([*UP, 1.2]) + pairs(LATER, d=20), GROWTH | {"d": [10, 20]},
                              "holds", "3 pairs (Student's t)"),
-    "its seeds": (match(UP + DOWN), {"seeds": "3-5"}, "fails", "3 pairs"),
-    "other seeds": (match(UP), {"seeds": "6-9"}, "not run",
+    "its seeds": (pairs(UP + DOWN), {"seeds": "3-5"}, "fails", "3 pairs"),
+    "other seeds": (pairs(UP), {"seeds": "6-9"}, "not run",
                     "no run of mine and yours at d = 10 with seeds 6-9"),
-    "every place": (match(UP) + match(UP, d=20), {"d": [10, 20]}, "holds", "d = 20: difference"),
-    "one open place": (match(UP) + match(OPEN, d=20), {"d": [10, 20]}, "undecided", "d = 10:"),
-    "one bad place": (match(UP) + match(OPEN, d=20) + match(DOWN, d=40), {"d": [10, 20, 40]},
+    "every place": (pairs(UP) + pairs(UP, d=20), {"d": [10, 20]}, "holds", "d = 20: difference"),
+    "one open place": (pairs(UP) + pairs(OPEN, d=20), {"d": [10, 20]}, "undecided", "d = 10:"),
+    "one bad place": (pairs(UP) + pairs(OPEN, d=20) + pairs(DOWN, d=40), {"d": [10, 20, 40]},
                       "fails", ""),
     "a slope": (GROWING, GROWTH, "holds", "slope 0.100 ["),
     "a slope of one method": (GROWING, GROWTH | {"second": None, "first": "yours"}, "undecided",
@@ -83,30 +83,30 @@ CASES: dict[str, tuple[list[Row], dict[str, Any], str, str]] = {
                               "no run of mine and yours at d = 80"),
     "a level": (HIGH, LEVEL | BELOW, "fails", "mean 3.03"),
     "from a landmark": (HIGH, LEVEL | BELOW | {"minus": "best_visible"}, "holds", ""),
-    "between, at the bound": (match([0.0] * 3), BETWEEN, "holds", ""),
-    "between": (match([0.1, 0.2, 0.15]), BETWEEN, "holds", ""),
-    "beyond": (match(UP), BETWEEN, "fails", ""),
-    "across the upper bound": (match([0.4, 0.5, 0.6]), BETWEEN, "undecided", "includes 0.5"),
+    "between, at the bound": (pairs([0.0] * 3), BETWEEN, "holds", ""),
+    "between": (pairs([0.1, 0.2, 0.15]), BETWEEN, "holds", ""),
+    "beyond": (pairs(UP), BETWEEN, "fails", ""),
+    "across the upper bound": (pairs([0.4, 0.5, 0.6]), BETWEEN, "undecided", "includes 0.5"),
     "a difference of shares": (SHARES, BELOW | {"score": "invalid_final"}, "holds",
                                f"{MINUS}40.0 [{MINUS}40.0, {MINUS}40.0] percentage points"),
     "a share": (SHARES, LEVEL | {"score": "invalid_final"}, "holds",
                 "mean 20.0 [20.0, 20.0] %, 3 seeds (all seeds agree)"),
     "words in any order": (WORDS, variants("a=1 b=[1, 2]"), "holds", ""),
     "another variant is not taken": (WORDS, {}, "not run", "no run of mine and yours at d = 10"),
-    "a variant is named": (match(UP), variants("a=1"), "not run", "no run of mine (a=1) and yours"),
+    "a variant is named": (pairs(UP), variants("a=1"), "not run", "no run of mine (a=1) and yours"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_interval_decides_where_the_claim_puts_it_and_the_numbers_say_why(name: str) -> None:
+def test_the_interval_decides_and_the_numbers_are_shown(name: str) -> None:
     rows, test, result, text = CASES[name]
     (verdict,) = judged(rows, entry(**test))
     assert verdict.result == result
     assert text in f"{format_numbers(verdict)}; {format_reason(verdict)}"
 
 
-def test_each_place_of_a_claim_is_a_row() -> None:
-    table = verdicts.verdict_table(judged(match(UP), entry(d=[10, 20])))
+def test_each_dimension_of_a_claim_is_a_row() -> None:
+    table = verdicts.verdict_table(judged(pairs(UP), entry(d=[10, 20])))
     assert table["verdict"].tolist() == ["undecided", "undecided"]
     assert table["here"].tolist() == ["holds", "not run"]
     assert table["seeds"].tolist() == [3, 0]
@@ -119,7 +119,7 @@ MISTAKES: list[tuple[Any, str]] = [
     ({"claims": [{"id": "one"}]}, "claim one must have id, text, test, got no text"),
     ({"claims": [ONE | {"verdict": "holds"}]}, "claim one may have .* got 'verdict'"),
     ({"claims": [ONE | {"source": "rumour"}]}, "must be one of paper, ours, got 'rumour'"),
-    ({"claims": [ONE, ONE]}, "an id of its own, got 'one' twice"),
+    ({"claims": [ONE, ONE]}, "a unique id, got 'one' twice"),
     ({"claims": [ONE | {"declared": "soon"}]}, "must be a day such as .* got 'soon'"),
     ({"claims": [ONE | {"again": {"seeds": "10-19"}}]}, "got no declared"),
     ({"claims": [ONE | {"again": 3}]}, "again of claim one must be a mapping"),
@@ -160,11 +160,11 @@ def test_a_mistake_in_a_claim_or_a_reading_is_one_sentence(content: Any, message
     assert "\n" not in str(caught.value)
 
 
-def test_a_file_that_is_not_there_or_no_yaml_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"gone\.yaml which cannot be read"):
+def test_a_missing_or_broken_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"must be a readable file of claims, got .*gone\.yaml"):
         read_claims(tmp_path / "gone.yaml")
     (tmp_path / "broken.yaml").write_text("claims: [")
-    with pytest.raises(UsageError, match=r"broken\.yaml which is not") as caught:
+    with pytest.raises(UsageError, match=r"must be valid YAML, got .*broken\.yaml") as caught:
         read_claims(tmp_path / "broken.yaml")
     assert "\n" not in str(caught.value)
 
@@ -187,10 +187,10 @@ def test_the_packaged_claims_and_readings_name_what_exists() -> None:
     assert found.conclusion in [claim.id for claim in found.claims]
 
 
-def test_verdicts_are_tabled_by_source_with_a_word_a_sign_and_numbers_and_markup_is_text() -> None:
+def test_verdicts_are_listed_by_source_and_markup_is_escaped() -> None:
     paper, ours = entry(SCRIPT, task="nowhere") | {"source": "paper"}, entry() | {"id": "two"}
-    table = verdicts.describe_verdicts(judged(match(UP), ours, paper))
-    assert [group.title for group in table.groups] == ["The paper's claims", "Claims of ours"]
+    table = verdicts.describe_verdicts(judged(pairs(UP), ours, paper))
+    assert [group.title for group in table.groups] == ["The paper's claims", "Our own claims"]
     ((verdict, claim, _, numbers),) = table.groups[1].texts()
     assert (verdict, claim) == ("✓ holds", "mine ends above yours")
     assert numbers.startswith("difference 1.00 [")
@@ -200,11 +200,11 @@ def test_verdicts_are_tabled_by_source_with_a_word_a_sign_and_numbers_and_markup
     assert verdicts.describe_verdicts([]).groups == []
 
 
-def test_a_claim_written_with_its_runs_in_view_is_tested_again_on_seeds_of_its_own() -> None:
+def test_a_claim_about_seen_runs_is_repeated_on_fresh_seeds() -> None:
     again = {"seeds": "3-5", "declared": date(2026, 1, 5), "command": "run more"}
     claim = entry() | {"again": again, "declared": date(2026, 1, 1)}
-    first, second = judged(match(UP + DOWN, finished="2026-01-06T00:00:00+00:00"), claim)
-    assert (first.result, first.order) == ("holds", "with its runs in view")
+    first, second = judged(pairs(UP + DOWN, finished="2026-01-06T00:00:00+00:00"), claim)
+    assert (first.result, first.order) == ("holds", "after its runs were seen")
     assert (second.result, second.order) == ("fails", "before its runs")
     assert (second.claim.id, second.claim.command) == ("one-again", "run more")
 
@@ -220,16 +220,16 @@ def test_a_claim_written_with_its_runs_in_view_is_tested_again_on_seeds_of_its_o
         (None, "2026-01-06T00:00:00+00:00", ""),
     ],
 )
-def test_the_stamps_of_the_runs_say_whether_a_claim_came_first(
+def test_the_dates_of_the_runs_show_whether_a_claim_came_first(
     declared: date | None, finished: str, order: str
 ) -> None:
-    (verdict,) = judged(match(UP, finished=finished), entry() | {"declared": declared})
+    (verdict,) = judged(pairs(UP, finished=finished), entry() | {"declared": declared})
     assert verdicts.verdict_table([verdict])["order"].tolist() == [order]
     assert verdicts.format_declared(verdict) == (f"2026-01-05, {order}" if declared else "")
 
 
-def test_one_older_pair_is_enough_to_come_before_a_claim_and_one_side_alone_is_said() -> None:
-    rows = match(UP, finished="2026-01-06T00:00:00+00:00")
+def test_one_older_pair_precedes_a_claim_and_one_older_side_is_reported() -> None:
+    rows = pairs(UP, finished="2026-01-06T00:00:00+00:00")
     orders = ("after the runs of one method, before those of the other", "after its runs")
     for row, order in zip(rows[:2], orders, strict=True):  # both of seed 0
         row["finished"] = "2025-12-31T00:00:00+00:00"
@@ -240,7 +240,7 @@ def test_one_older_pair_is_enough_to_come_before_a_claim_and_one_side_alone_is_s
 def judged_paper(
     rows: list[Row], *claims: dict[str, Any], readings: Any = (ORACLE,), **changes: Any
 ) -> Judgement:
-    """Return what these runs say of claims of the paper in some readings."""
+    """Return the judgement of claims of the paper in some readings."""
     put = [claim | {"source": "paper", "id": f"c{i}"} for i, claim in enumerate(claims)]
     content = {"claims": put, "readings": [*readings], **changes}
     return verdicts.judge_all(evidence_of(rows).runs, parse_claims(content))
@@ -259,10 +259,10 @@ def judged_paper(
         ([], [], "not run", "not run"),
     ],
 )
-def test_the_methods_own_choice_decides_and_the_readings_say_how_far(
+def test_the_declared_reading_decides_and_other_readings_give_robustness(
     own: list[float], oracles: list[float], result: str, robustness: str
 ) -> None:
-    rows = match(own)
+    rows = pairs(own)
     for row in rows:
         gap = oracles[row["seed"]] if row["method"] == "mine" else 0.0
         row["best_oracle"] = row["seed"] + gap
@@ -272,7 +272,7 @@ def test_the_methods_own_choice_decides_and_the_readings_say_how_far(
 
 
 def test_a_claim_with_more_rows_is_the_declared_reading_where_it_was_run() -> None:
-    few, many = match(DOWN), match(UP, n=200)
+    few, many = pairs(DOWN), pairs(UP, n=200)
     claims = [entry(), entry(n=200), entry(n=300)]
     readings = [{"name": "few", "n": 100}, {"name": "many", "n": 200}]
     (outcome,) = judged_paper([*few, *many], *claims, readings=readings).outcomes
@@ -283,12 +283,12 @@ def test_a_claim_with_more_rows_is_the_declared_reading_where_it_was_run() -> No
     assert len(alone.readings) == 1  # nothing was run with more rows
 
 
-def test_claims_of_ours_have_one_reading_and_a_conclusion_may_be_any() -> None:
+def test_our_own_claims_have_one_reading_and_can_be_the_conclusion() -> None:
     content = {"claims": [entry()], "readings": [ORACLE], "conclusion": "one"}
-    found = verdicts.judge_all(evidence_of(match(UP)).runs, parse_claims(content))
+    found = verdicts.judge_all(evidence_of(pairs(UP)).runs, parse_claims(content))
     assert found.outcomes == []
     assert found.conclusion is found.verdicts[0]
-    assert judged_paper(match(UP), entry()).conclusion is None
+    assert judged_paper(pairs(UP), entry()).conclusion is None
 
 
 def asked(rows: list[Row], reading: dict[str, Any], **test: Any) -> Question | None:
@@ -300,14 +300,14 @@ def asked(rows: list[Row], reading: dict[str, Any], **test: Any) -> Question | N
 
 def test_another_number_of_rows_keeps_the_dimensions_that_were_run_there() -> None:
     more = {"n": 100_000}
-    rows = [*match(UP), *match(UP, d=20), *match(UP, **more)]
-    rows += [row for row in match(UP, d=20, **more) if row["method"] == "mine"]
+    rows = [*pairs(UP), *pairs(UP, d=20), *pairs(UP, **more)]
+    rows += [row for row in pairs(UP, d=20, **more) if row["method"] == "mine"]
     found = asked(rows, more, d=[10, 20])
     assert found is not None
     assert (found.n, found.d) == (100_000, (10,))
     assert asked(rows, more, d=[20, 40]) is None
     assert asked(rows, more, kind="growth", d=[10, 20]) is None  # a slope needs two
-    rows += [row for row in match(UP, d=20, **more) if row["method"] == "yours"]
+    rows += [row for row in pairs(UP, d=20, **more) if row["method"] == "yours"]
     grown = asked(rows, more, kind="growth", d=[10, 20, 40])
     assert grown is not None
     assert grown.d == (10, 20)
@@ -315,7 +315,7 @@ def test_another_number_of_rows_keeps_the_dimensions_that_were_run_there() -> No
     assert asked(other, more, **variants("a=1 b=2")) is not None
 
 
-def test_another_score_replaces_the_final_value_alone() -> None:
+def test_another_score_replaces_only_the_final_value() -> None:
     found = asked([], ORACLE)
     assert found is not None
     assert found.score == "best_oracle"
@@ -331,7 +331,7 @@ def test_another_score_replaces_the_final_value_alone() -> None:
         ("latent=own", "latent=own"),
     ],
 )
-def test_another_variant_is_that_of_the_methods_it_names_unless_they_depart_there(
+def test_another_variant_applies_to_the_named_methods_unless_they_set_the_same(
     variant: str, read: str
 ) -> None:
     found = asked([], {"methods": ["mine"], "method_variant": "search=far"}, **variants(variant))
@@ -339,8 +339,8 @@ def test_another_variant_is_that_of_the_methods_it_names_unless_they_depart_ther
     assert [side.method_variant for side in found.sides] == [read, variant]
 
 
-def test_the_table_of_readings_has_a_column_for_each_and_a_dash_where_one_does_not_apply() -> None:
-    rows = [row | {"best_oracle": row["final_model"]} for row in match(UP)]
+def test_the_table_of_readings_has_a_column_for_each_reading() -> None:
+    rows = [row | {"best_oracle": row["final_model"]} for row in pairs(UP)]
     claims = [entry(), entry(score="invalid_final"), entry(task="nowhere")]
     table = verdicts.describe_readings(judged_paper(rows, *claims, readings_note="read <so>"))
     assert table.frame["together"].tolist() == ["robust", "undecided", "not run"]
@@ -351,7 +351,7 @@ def test_the_table_of_readings_has_a_column_for_each_and_a_dash_where_one_does_n
     assert "read &lt;so&gt;" in table.files()["readings.md"]
 
 
-def test_results_are_counted_in_words() -> None:
+def test_results_are_counted() -> None:
     order = ("holds", "fails", "not run")
-    assert verdicts.count_results(["fails", "holds", "fails"], order) == "1 holds, 2 fail"
-    assert verdicts.count_results(["not run"], order) == "1 has no runs here"
+    assert verdicts.format_counts(["fails", "holds", "fails"], order) == "1 holds, 2 fail"
+    assert verdicts.format_counts(["not run"], order) == "1 has no runs here"

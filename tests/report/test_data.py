@@ -1,4 +1,4 @@
-"""Promises of what a report rests on: which runs count, and what they are measured by."""
+"""Promises of the data of a report: which runs count, and what they are compared with."""
 
 import sys
 from pathlib import Path
@@ -46,13 +46,13 @@ TABLES = (
 
 
 def noisy(naive: bool = True, **changes: Any) -> list[Row]:
-    """Return runs that see a best value of 6, whose design is worth 4 on a seed, 5 on another."""
+    """Return runs with a best visible value of 6, whose true value is 4 on seed 0, 5 on seed 1."""
     same = {"best_visible": 6.0, "y_sd": 2.0, **changes}
     worth = [climb("naive", seed=seed, final_model=4.0 + seed, **same) for seed in (0, 1)]
     return [climb("ga", seed=s, final_model=7.0, **same) for s in (0, 1)] + (worth if naive else [])
 
 
-def test_under_noise_the_best_visible_design_is_what_it_is_truly_worth() -> None:
+def test_under_noise_the_best_visible_design_has_its_true_value() -> None:
     data = evidence_of(noisy())
     assert data.runs["best_visible"].tolist() == [4.0, 5.0] * 2
     gains = data.scores.set_index("method")["gain_mean"]
@@ -68,7 +68,7 @@ def test_under_noise_the_best_visible_design_is_what_it_is_truly_worth() -> None
     assert alone.runs["best_visible"].tolist() == [4.0, 5.0]
 
 
-def test_without_a_run_that_returns_it_the_visible_value_stands_in() -> None:
+def test_without_a_run_that_returns_it_the_visible_value_is_used() -> None:
     failed = climb("naive", best_visible=6.0, status="failed")
     for rows in (noisy(naive=False), [*noisy(naive=False), failed]):
         data = evidence_of(rows)
@@ -79,7 +79,7 @@ def test_without_a_run_that_returns_it_the_visible_value_stands_in() -> None:
     assert other.runs.groupby("n")["best_visible"].mean().to_dict() == {100: 6.0, 200: 4.5}
 
 
-def test_the_share_of_the_optimum_is_one_function_and_needs_a_positive_optimum() -> None:
+def test_the_share_of_the_optimum_needs_a_positive_optimum() -> None:
     optima = (10.0, 0.0, -1.0, np.nan)
     rows = [climb(seed=s, optimum=x, optimum_share=0.123) for s, x in enumerate(optima)]
     runs = evidence_of(rows).runs
@@ -99,7 +99,7 @@ def having(**seeds: range) -> pd.DataFrame:
     return evidence_of([climb(m, seed=s) for m, own in seeds.items() for s in own]).runs
 
 
-def test_series_are_compared_on_the_seeds_that_those_with_half_of_the_usual_ones_share() -> None:
+def test_series_are_compared_on_the_common_seeds_of_those_with_half_of_all() -> None:
     most = dict.fromkeys(("ga", "rwr", "cma"), range(10))
     runs = having(**most, coms=range(5), few=range(3, 7), other=range(20, 23))
     assert expected_seeds(runs).tolist() == [10]
@@ -110,7 +110,7 @@ def test_series_are_compared_on_the_seeds_that_those_with_half_of_the_usual_ones
     }  # fmt: skip
 
 
-def test_a_seed_does_not_depend_on_another_size_and_no_runs_share_none() -> None:
+def test_common_seeds_are_found_for_each_size() -> None:
     runs = evidence_of([climb(m, d, s) for m, d in (("ga", 11), ("rwr", 11), ("rwr", 21))
                         for s in range(2 if (m, d) == ("ga", 11) else 4)]).runs  # fmt: skip
     kept = common_seeds(runs)
@@ -153,14 +153,14 @@ def test_every_table_of_a_report_is_computed_once(
     [[], [run_row()], [failed_row(seed=s) for s in (0, 1)], [run_row(status="declined")]],
     ids=["none", "one", "failed", "declined"],
 )
-def test_runs_of_any_fate_have_all_tables(rows: list[Row]) -> None:
+def test_runs_with_any_status_have_all_tables(rows: list[Row]) -> None:
     data = evidence_of(rows)
     files = {name for t in make_tables(data, Judgement()).values() for name in t.files()}
     assert {"leaderboard.md", "scores.csv", "problems.md"} <= files
     assert data.scores["ok"].sum() == sum(row["status"] == "ok" for row in rows)
 
 
-def test_rows_that_lack_columns_have_them_empty_and_belong_to_the_same_series() -> None:
+def test_missing_columns_are_empty_and_keep_the_series() -> None:
     lacking = ("label", "color", "regret_unit", "command", "privileges", "best_oracle")
     rows = sweep(["ga"], [10], 6)
     rows[3:] = [{k: v for k, v in row.items() if k not in lacking} for row in rows[3:]]
@@ -169,14 +169,14 @@ def test_rows_that_lack_columns_have_them_empty_and_belong_to_the_same_series() 
     assert data.runs["command"].tolist()[3:] == [""] * 3
 
 
-def test_configurations_that_look_alike_but_are_not_are_kept_apart() -> None:
+def test_different_configurations_with_the_same_names_are_kept_apart() -> None:
     rows = [run_row("ga", seed=seed, digest=digest) for digest in ("abc", "def") for seed in (0, 1)]
     scores = evidence_of(rows).scores
     assert scores["method_variant"].tolist() == ["digest=abc", "digest=def"]
     assert scores["seeds"].tolist() == [2, 2]
 
 
-def test_a_run_that_vanishes_after_it_was_read_stays_in_the_tables(
+def test_a_run_that_is_deleted_after_reading_stays_in_the_tables(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     data = stored_with(tmp_path, [(climb("ga", seed=seed), {"units": 1}) for seed in range(3)])
@@ -198,7 +198,7 @@ def test_the_plainest_climbing_run_comes_first() -> None:
     ]  # fmt: skip
 
 
-def test_the_first_run_that_has_everything_asked_for_is_found(tmp_path: Path) -> None:
+def test_the_first_run_with_all_diagnostics_is_found(tmp_path: Path) -> None:
     kept: list[Details] = [{}, {"edges": None}, {"edges": [], "cliques": 2}]
     stored = stored_with(tmp_path, [(climb(seed=s), kept[s]) for s in range(3)])
     found = find_details(stored, stored.runs, ["edges", "cliques"])
@@ -207,7 +207,7 @@ def test_the_first_run_that_has_everything_asked_for_is_found(tmp_path: Path) ->
     assert find_details(stored, stored.runs, ["codes"]) is None
 
 
-def test_a_file_that_is_torn_or_gone_or_never_was_has_no_details(tmp_path: Path) -> None:
+def test_a_damaged_or_missing_file_has_no_diagnostics(tmp_path: Path) -> None:
     stored = stored_with(tmp_path, [(climb(), {"edges": []})])
     run = stored.runs.iloc[0]
     path = tmp_path / run["path"]

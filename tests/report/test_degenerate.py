@@ -1,4 +1,4 @@
-"""Promises of a report of which there is little to say: it says so, and never breaks down."""
+"""Promises of reports of few or failed runs."""
 
 from pathlib import Path
 
@@ -32,7 +32,7 @@ def report_of(folder: Path) -> tuple[Written, Page]:
     return written, page
 
 
-def test_an_empty_store_says_what_to_run_first(tmp_path: Path) -> None:
+def test_an_empty_store_has_a_page_with_the_first_command(tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
     written, page = report_of(tmp_path)
     assert "nothing is stored yet" in written.message
@@ -68,7 +68,7 @@ def climbs(methods: tuple[str, ...], seeds: int, folder: Path) -> None:
     stored_with(folder / "runs", [(row, {}) for row in rows])
 
 
-def test_one_seed_is_drawn_and_said_to_be_one(tmp_path: Path) -> None:
+def test_one_seed_is_drawn_as_a_small_sample(tmp_path: Path) -> None:
     climbs(("ga", "naive"), 1, tmp_path)
     _, page = report_of(tmp_path)
     assert "1 seed per method and d, a small sample." in page.text
@@ -76,7 +76,7 @@ def test_one_seed_is_drawn_and_said_to_be_one(tmp_path: Path) -> None:
     assert points[["low", "high"]].isna().all(axis=None)
 
 
-def test_without_a_run_that_returns_it_the_best_visible_design_is_still_compared_with(
+def test_without_a_run_that_returns_it_the_best_visible_design_is_drawn(
     tmp_path: Path,
 ) -> None:
     climbs(("ga", "coms"), 3, tmp_path)

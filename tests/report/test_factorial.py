@@ -20,7 +20,7 @@ SEARCHES = {"ascent": -1.0, "cautious": 3.0, "top_adam": 1.0}
 USUAL = {"latent": "identity", "search": "ascent"}
 
 
-def crossed(latent: str, search: str, seed: int, **changes: Any) -> Row:
+def combined(latent: str, search: str, seed: int, **changes: Any) -> Row:
     """Return a run whose value is the sum of what its parts and its seed are worth."""
     parts = {"latent": latent, "search": search}
     variant = " ".join(f"{name}={x}" for name, x in parts.items() if x != USUAL[name])
@@ -31,7 +31,7 @@ def crossed(latent: str, search: str, seed: int, **changes: Any) -> Row:
 
 def factorial(seeds: int = 3) -> list[Row]:
     """Return every combination of two latents and three searches."""
-    return [crossed(*place) for place in product(LATENTS, SEARCHES, range(seeds))]
+    return [combined(*place) for place in product(LATENTS, SEARCHES, range(seeds))]
 
 
 def shares_of(stored: ReportData) -> dict[str, float]:
@@ -40,7 +40,7 @@ def shares_of(stored: ReportData) -> dict[str, float]:
     return dict(zip(table["source"], table["share"], strict=True))
 
 
-def test_what_parts_and_seeds_add_is_found_and_nothing_is_left() -> None:
+def test_additive_effects_of_parts_and_seeds_explain_all_variance() -> None:
     # sums of squares: latents 18 x 1, searches 6 x (4 + 4 + 0), seeds 6 x (.25 + .25)
     shares = shares_of(evidence_of(factorial()))
     assert list(shares) == ["latent", "search", "latent \u00d7 search", "seed", "rest"]
@@ -54,7 +54,7 @@ def test_levels_have_their_mean_gain_over_the_best_visible_design() -> None:
     assert set(table["part"]) == {"latent", "search"}  # nobody exchanged the surrogate
 
 
-def test_under_noise_gains_are_over_what_the_best_visible_design_is_truly_worth() -> None:
+def test_under_noise_gains_are_over_the_true_value_of_the_best_visible_design() -> None:
     noisy = [row | {"best_visible": 6.0} for row in factorial()]
     naive = [climb("naive", seed=seed, best_visible=6.0, final_model=4.0) for seed in range(3)]
     (found,) = evidence_of([*noisy, *naive]).factorials
@@ -64,9 +64,9 @@ def test_under_noise_gains_are_over_what_the_best_visible_design_is_truly_worth(
     assert alone.gains.mean() == pytest.approx(0.5)
 
 
-def test_a_level_that_lacks_runs_is_left_out_and_what_was_lost_is_counted() -> None:
-    rows = [*factorial(), crossed("vae", "ascent", 0)]
-    rows += [crossed("vae", "cautious", seed, status="declined", reason="no") for seed in range(3)]
+def test_a_level_that_lacks_runs_is_left_out_and_lost_runs_are_counted() -> None:
+    rows = [*factorial(), combined("vae", "ascent", 0)]
+    rows += [combined("vae", "cautious", seed, status="declined", reason="no") for seed in range(3)]
     (found,) = evidence_of(rows).factorials
     assert dict(found.levels) == {"latent": ("identity", "stitched"), "search": tuple(SEARCHES)}
     assert dict(found.lost) == {"declined": 3, "failed": 0, "missing": 2, "unscored": 0}
@@ -74,8 +74,8 @@ def test_a_level_that_lacks_runs_is_left_out_and_what_was_lost_is_counted() -> N
     assert "18 runs, 3 declined, 2 missing" in group.note
 
 
-def test_a_seed_that_most_combinations_lack_is_left_out_and_no_level_is() -> None:
-    (found,) = evidence_of([*factorial(2), crossed("identity", "ascent", 2)]).factorials
+def test_a_seed_that_most_combinations_lack_is_left_out() -> None:
+    (found,) = evidence_of([*factorial(2), combined("identity", "ascent", 2)]).factorials
     assert found.seeds == (0, 1)
     assert found.scores.shape == (2, 3, 2)
 
@@ -83,28 +83,28 @@ def test_a_seed_that_most_combinations_lack_is_left_out_and_no_level_is() -> Non
 @pytest.mark.parametrize(
     "rows",
     [
-        [crossed("identity", search, seed) for search in SEARCHES for seed in range(3)],
-        [crossed(*place, 0) for place in product(LATENTS, SEARCHES)],
-        [crossed("identity", "ascent", 0), crossed("stitched", "cautious", 1)],
+        [combined("identity", search, seed) for search in SEARCHES for seed in range(3)],
+        [combined(*place, 0) for place in product(LATENTS, SEARCHES)],
+        [combined("identity", "ascent", 0), combined("stitched", "cautious", 1)],
         [climb("ga", seed=seed) for seed in range(3)],
     ],
     ids=["one part", "one seed", "no combination twice", "no parts"],
 )
-def test_less_than_two_parts_and_two_seeds_is_no_factorial(rows: list[Row]) -> None:
+def test_a_factorial_needs_two_parts_and_two_seeds(rows: list[Row]) -> None:
     found = evidence_of(rows).factorials
     assert found == []
     assert describe_shares(found).groups == describe_levels(found).groups == []
 
 
-def test_runs_with_another_setting_than_a_part_are_no_level() -> None:
-    odd = [crossed(*place, method_variant="search.prior=0.1", final_model=99.0)
+def test_runs_that_change_more_than_parts_are_left_out() -> None:
+    odd = [combined(*place, method_variant="search.prior=0.1", final_model=99.0)
            for place in product(LATENTS, SEARCHES, range(3))]  # fmt: skip
     for place, row in enumerate(odd):
         row["digest"] = f"odd-{place // 3}"
     assert shares_of(evidence_of([*factorial(), *odd])) == shares_of(evidence_of(factorial()))
 
 
-def test_sizes_and_budgets_are_factorials_of_their_own() -> None:
+def test_sizes_and_budgets_are_separate_factorials() -> None:
     other = [row | {"n": 200, "digest": f"{row['digest']}-200"} for row in factorial()]
     tiny = [row | {"budget": "tiny", "digest": f"{row['digest']}-tiny"} for row in factorial()]
     stored = evidence_of([*factorial(), *other, *tiny])
@@ -127,10 +127,10 @@ def test_combinations_are_named_by_their_parts() -> None:
     assert (best["gain"], len(table)) == (5.5, 6)
 
 
-def test_a_factorial_says_if_some_of_its_runs_know_more_than_the_table() -> None:
+def test_a_factorial_with_privileged_runs_is_marked() -> None:
     (group,) = describe_shares(evidence_of(factorial()).factorials).groups
-    assert "know more" not in group.note
+    assert "Some runs use" not in group.note
     rows = [row | {"privileges": "hidden" if row["latent"] == "stitched" else ""}
             for row in factorial()]  # fmt: skip
     (group,) = describe_levels(evidence_of(rows).factorials).groups
-    assert group.note.endswith("18 runs. Some know more: hidden.")
+    assert group.note.endswith("18 runs. Some runs use: hidden.")

@@ -1,4 +1,4 @@
-"""Promises of which runs have figures of their own, which figures lead, and that all is listed."""
+"""Promises of which runs have their own figures, and which figures lead the page."""
 
 import pandas as pd
 import pytest
@@ -29,14 +29,14 @@ def family(n: int, budget: str = "full", methods: tuple[str, ...] = ("ga",), **c
 def test_some_families_of_a_task_have_figures_and_the_others_are_listed() -> None:
     rows = [100 * (k + 1) for k in range(MOST_FAMILIES + 2)]
     stored = evidence_of([row for n in rows for row in family(n)])
-    close = set(runs_with_own_figures(stored).runs["n"])
-    assert close == set(rows[-MOST_FAMILIES:])
+    chosen = set(runs_with_own_figures(stored).runs["n"])
+    assert chosen == set(rows[-MOST_FAMILIES:])
     assert [name for name, _ in list_omitted(stored)] == [
-        f"quadratic, n = {n}" for n in rows if n not in close
+        f"quadratic, n = {n}" for n in rows if n not in chosen
     ]
 
 
-def test_a_reduced_budget_is_looked_at_only_for_methods_that_no_other_family_has() -> None:
+def test_a_reduced_budget_has_figures_only_for_methods_without_others() -> None:
     stored = evidence_of([*family(100, methods=("ga", "naive")), *family(100, "tiny")])
     assert set(runs_with_own_figures(stored).runs["budget"]) == {"full"}
     ((_, command),) = list_omitted(stored)
@@ -48,19 +48,19 @@ def test_a_reduced_budget_is_looked_at_only_for_methods_that_no_other_family_has
     assert runs_with_own_figures(alone) is alone
 
 
-def test_every_family_is_either_looked_at_closely_or_listed() -> None:
+def test_every_family_has_figures_or_is_listed() -> None:
     rows = [*family(100), *family(200, "tiny"), *family(300, "small", ("fgm",))]
     rows += [row for k in range(6) for row in family(400 + k, task_variant=f"noise={k}")]
     stored = evidence_of(rows)
-    close = runs_with_own_figures(stored).runs
+    chosen = runs_with_own_figures(stored).runs
     names = {name for name, _ in list_omitted(stored)}
     for row in stored.runs[BY_N].drop_duplicates().to_dict("records"):
-        drawn = (close[BY_N] == [row[name] for name in BY_N]).all(axis=1).any()
+        drawn = (chosen[BY_N] == [row[name] for name in BY_N]).all(axis=1).any()
         assert drawn != (name_runs(row, "n") in names)
 
 
 @pytest.mark.parametrize("latents", [3, 4])
-def test_the_combinations_of_a_large_factorial_are_left_to_its_own_figure(latents: int) -> None:
+def test_combinations_of_a_large_factorial_have_no_own_figures(latents: int) -> None:
     parts = {"axes": "identity", "graph": "complete", "surrogate": "mlp"}
     stored = evidence_of([
         row | parts | {"latent": f"l{a}", "search": f"s{b}", "digest": f"{a}{b}",
@@ -68,12 +68,12 @@ def test_the_combinations_of_a_large_factorial_are_left_to_its_own_figure(latent
         for a in range(latents) for b in range(4) for row in sweep(["ga"], [5], seeds=2)
     ])  # fmt: skip
     assert len(stored.factorials) == 1
-    close = runs_with_own_figures(stored)
-    assert (set(close.runs["method_variant"]) == {""}) == (latents == 4)
-    assert (close is stored) == (latents == 3)
+    chosen = runs_with_own_figures(stored)
+    assert (set(chosen.runs["method_variant"]) == {""}) == (latents == 4)
+    assert (chosen is stored) == (latents == 3)
 
 
-def test_variants_sizes_and_budgets_have_names_of_their_own() -> None:
+def test_variants_sizes_and_budgets_have_unique_names() -> None:
     rows = [*sweep(seeds=2), *sweep(seeds=2, n=300), *sweep(seeds=2, task_variant="signs=random"),
             *sweep(seeds=2, task_variant="signs:random"),
             *sweep(seeds=2, task_variant="signs=other", budget="tiny")]  # fmt: skip
@@ -91,7 +91,7 @@ def figure_of(name: str, rows: int = 1, methods: int = 1) -> Figure:
     return Figure(name.split("-")[0], name, name, "c", "t", data, (), plot)
 
 
-def test_the_headline_leads_and_every_kind_has_its_turn_before_one_has_its_second() -> None:
+def test_the_headline_leads_and_each_kind_comes_once_before_any_comes_twice() -> None:
     names = [f"value-{i}" for i in range(9)] + ["regret-a", "marginals-a", "share-b", "headline"]
     found = [figure.name for figure in choose_leading([figure_of(name) for name in names])]
     assert found[:4] == ["headline", "share-b", "regret-a", "value-0"]
@@ -100,7 +100,7 @@ def test_the_headline_leads_and_every_kind_has_its_turn_before_one_has_its_secon
     assert len(KINDS) == len(set(KINDS))
 
 
-def test_of_one_kind_the_figure_with_more_methods_leads_then_that_with_more_numbers() -> None:
+def test_figures_with_more_methods_then_more_numbers_lead_their_kind() -> None:
     figures = [figure_of("share-a", 2), figure_of("share-b", 5), figure_of("share-c", 3, 3)]
     found = [figure.name for figure in choose_leading(figures, 2)]
     assert found == ["share-c", "share-b"]

@@ -14,7 +14,6 @@ from ddobench.report.tables.leaderboard import (
 from ddobench.report.tables.select import BY_SIZE
 from ddobench.report.tables.table import Group
 from ddobench.stats.samples import interquartile_mean, mean_interval
-from tests.support.pages import DASH
 from tests.support.synthetic_runs import (
     Row,
     climb,
@@ -49,7 +48,7 @@ def test_the_value_has_every_estimate_that_the_regret_has() -> None:
     assert row["oracle_final_low"] < 7.0 < row["oracle_final_high"]
 
 
-def test_the_percentiles_are_those_of_the_last_iteration_and_empty_without_curves_of_them() -> None:
+def test_percentiles_are_of_the_last_iteration_and_left_out_without_curves() -> None:
     curves = [curve_of(row).assign(median=lambda c: c["iteration"] + 0.5, best=9.0)
               for row in ROWS]  # fmt: skip
     curves = [curve.sample(frac=1, random_state=0) for curve in curves]  # in any order
@@ -58,11 +57,10 @@ def test_the_percentiles_are_those_of_the_last_iteration_and_empty_without_curve
     without = data_with(ROWS, [curve_of(row) for row in ROWS]).scores
     assert without[["p50_mean", "p100_mean"]].isna().all(axis=None)
     (group,) = describe_scores(without, []).groups
-    headings = [column.heading for column in group.columns]
-    assert group.texts()[0][headings.index("median design")] == DASH
+    assert "median design" not in [column.heading for column in group.columns]
 
 
-def test_figures_of_the_field_have_a_table_of_their_own_which_old_runs_are_not_in() -> None:
+def test_scores_of_other_benchmarks_have_their_own_table() -> None:
     old = evidence_of([row | {"optimum": np.nan} for row in ROWS]).scores
     assert describe_scores(old, [], "protocol").groups == []
     new = evidence_of([{**row, "soo_oi": 1.25, "novelty": 0.5} for row in ROWS]).scores
@@ -71,11 +69,9 @@ def test_figures_of_the_field_have_a_table_of_their_own_which_old_runs_are_not_i
         "n", "d", "method", "of the optimum", "OI", "novelty", "seeds",
     ]  # fmt: skip
     assert group.texts()[0][3:6] == ["60 %", "1.25", "0.50"]
-    ours = [describe_scores(scores, []).groups[0].columns for scores in (old, new)]
-    assert [c.heading for c in ours[0]] == [c.heading for c in ours[1]]
 
 
-def test_a_method_lacks_the_seeds_that_most_others_have_and_not_those_of_a_control() -> None:
+def test_seeds_that_most_methods_have_can_be_missing_and_those_of_a_control_cannot() -> None:
     seeds = {"fgm": range(6), "naive": range(6), "ga": range(4), "rwr": range(4), "coms": range(3)}
     rows = [run_row(method, seed=seed) for method, own in seeds.items() for seed in own]
     rows += [run_row("fgm", seed=seed, method_variant="graph=empty") for seed in range(4, 8)]
@@ -86,7 +82,7 @@ def test_a_method_lacks_the_seeds_that_most_others_have_and_not_those_of_a_contr
     }  # fmt: skip
 
 
-def test_what_became_of_every_seed_is_counted() -> None:
+def test_lost_seeds_are_counted_by_reason() -> None:
     rows = [run_row("ga", seed=seed) for seed in range(2)]
     rows += [failed_row(method="ga", seed=2), run_row("ga", seed=3, status="declined")]
     rows += [run_row("ga", seed=4, final_model=np.nan, regret_final=np.nan)]
@@ -116,7 +112,7 @@ def boards(rows: list[Row]) -> Sequence[Group]:
     return describe_leaderboard(data.board, data.scores).groups
 
 
-def test_equal_means_share_a_rank_and_who_knows_more_has_none() -> None:
+def test_equal_means_share_a_rank_and_privileged_methods_have_none() -> None:
     found = ranked(
         run_row("a", regret_final=1.0), run_row("b", regret_final=0.5),
         run_row("c", regret_final=0.5), run_row("fgm", regret_final=0.0),
@@ -126,7 +122,7 @@ def test_equal_means_share_a_rank_and_who_knows_more_has_none() -> None:
     assert np.isnan(found["FGM†"][0])
 
 
-def test_where_no_regret_is_known_the_value_decides_and_then_the_order_of_hidden_rows() -> None:
+def test_without_regret_the_value_ranks_and_without_value_the_hidden_rows() -> None:
     blind: Row = {"regret_final": np.nan, "optimum": np.nan}
     found = ranked(*(run_row(m, final_model=x, **blind) for m, x in (("a", 1.0), ("b", 2.0))))
     assert [*found] == ["b", "a"]
@@ -134,10 +130,10 @@ def test_where_no_regret_is_known_the_value_decides_and_then_the_order_of_hidden
             for m, x in (("a", 0.9), ("b", 0.2))]  # fmt: skip
     assert [*ranked(*rows)] == ["a", "b"]
     (group,) = boards(rows)
-    assert "order of hidden rows" in group.note
+    assert "rank correlation on hidden rows decides" in group.note
 
 
-def test_the_leading_size_has_most_methods_however_many_variants_another_has() -> None:
+def test_the_leading_size_has_most_methods_not_most_variants() -> None:
     rows = [run_row(method, d) for method in ("fgm", "ga", "naive") for d in (10, 20)]
     rows += [run_row("fgm", 10, method_variant=f"graph={i}", digest=f"v{i}") for i in range(4)]
     board = evidence_of(rows).board
@@ -161,7 +157,7 @@ def test_every_method_of_a_task_is_in_a_leading_size() -> None:
     assert [bool(group.stem) for group in groups] == [True, True, True, False]
 
 
-def test_a_gain_below_the_best_visible_design_is_said_in_the_leaderboard() -> None:
+def test_a_gain_below_the_best_visible_design_is_marked() -> None:
     rows = [climb(m, seed=s, final_model=x + 0.1 * s) for m, x in (("ga", 1.0), ("rwr", 6.0))
             for s in range(3)]  # fmt: skip
     (group,) = boards(rows)
@@ -171,7 +167,7 @@ def test_a_gain_below_the_best_visible_design_is_said_in_the_leaderboard() -> No
     assert "below" not in texts["rwr"]
 
 
-def test_a_method_that_only_failed_is_in_the_board_without_a_rank() -> None:
+def test_a_method_that_only_failed_is_listed_without_a_rank() -> None:
     (row,) = evidence_of([failed_row(privileges="")]).board.to_dict("records")
     assert np.isnan(row["rank"])
     assert (row["seeds"], row["failed"], row["lead"]) == (0, 1, 1)

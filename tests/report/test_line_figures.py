@@ -1,4 +1,4 @@
-"""What makes each line figure itself: the numbers in its frame."""
+"""Promises of the line figures: the numbers in their frames."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,7 +14,7 @@ from ddobench.report.figures.series import MOST_SERIES
 from ddobench.stats.samples import mean_interval, t_interval
 from tests.support.drawn import only
 from tests.support.synthetic_runs import STEPS, Row, climb, curve_of, data_with, evidence_of, sweep
-from tests.support.synthetic_sweeps import configured, sizes, turn_knob, turned
+from tests.support.synthetic_sweeps import configured, run_with, sizes, sweep_setting
 
 ESTIMATE = ["mean", "low", "high"]
 
@@ -38,19 +38,19 @@ def curves_of(data: ReportData, kind: str) -> pd.DataFrame:
     return figure.data
 
 
-def test_regret_is_that_of_the_score_table_at_every_size_of_every_method() -> None:
+def test_regret_is_that_of_the_score_table() -> None:
     stored = evidence_of(sweep())
     points = only(line_figures.regret, stored).data.set_index(["method", "d"])[ESTIMATE]
     expected = stored.scores.set_index(["method", "d"])[[f"regret_{x}" for x in ESTIMATE]]
     np.testing.assert_array_equal(points.sort_index(), expected.sort_index())
 
 
-def test_where_no_run_returns_the_best_visible_design_its_regret_is_drawn() -> None:
+def test_without_a_run_that_returns_it_the_best_visible_design_is_a_landmark() -> None:
     points = only(line_figures.regret, evidence_of(sweep(["fgm"], y_sd=2.0))).data
     assert points["best_visible"].tolist() == [4.0] * 3  # (optimum 4 - best 2) sd of 2 raw units
 
 
-def test_the_best_visible_design_is_drawn_once_and_in_every_task() -> None:
+def test_the_best_visible_design_is_drawn_once_in_every_task() -> None:
     rows = [climb(m, d, task=task) for task, m in (("a", "ga"), ("a", "naive"), ("b", "ga"))
             for d in (11, 21)]  # fmt: skip
     points = only(line_figures.headline, evidence_of(rows)).data
@@ -71,7 +71,7 @@ def test_regret_against_rows_has_a_series_for_each_variant_and_needs_three_numbe
     assert list(line_figures.regret(evidence_of(rows[:4]))) == []
 
 
-def test_of_too_many_variants_only_the_defaults_are_drawn_and_the_rest_is_counted() -> None:
+def test_of_too_many_variants_only_the_defaults_are_drawn() -> None:
     variants = ["", *(f"ridge={i}" for i in range(MOST_SERIES))]
     rows = [climb("fgm", d, method_variant=v) for d in (11, 21) for v in variants]
     rows += [climb("ga", d, method_variant="steps=200") for d in (11, 21)]
@@ -82,7 +82,7 @@ def test_of_too_many_variants_only_the_defaults_are_drawn_and_the_rest_is_counte
         assert f"{MOST_SERIES} variants" in figure.caption
 
 
-def test_the_share_is_averaged_over_seeds_for_the_own_and_for_an_oracles_choice() -> None:
+def test_the_share_is_averaged_for_the_methods_and_the_oracles_ranking() -> None:
     rows = [climb(m, d, s, final_model=float(s), best_oracle=s + 1.0, optimum=10.0 * (s + 1))
             for m in ("fgm", "ga") for d in (11, 21) for s in range(3)]  # fmt: skip
     points = only(line_figures.share_by_dimension, climbing(rows)).data
@@ -101,9 +101,9 @@ def test_a_share_needs_two_dimensions_and_a_known_optimum() -> None:
     assert curves_of(unknown, "value")["mean"].notna().all()
 
 
-def test_rows_are_counted_per_squared_dimension_in_a_panel_for_each_method() -> None:
+def test_rows_are_per_squared_dimension_in_a_panel_per_method() -> None:
     points = only(line_figures.share_by_rows, sizes((11, 21), (500, 1000, 5000))).data
-    assert set(points["panel"]) == {"mine ", "other "}  # the best visible design competes not
+    assert set(points["panel"]) == {"mine ", "other "}  # without the best visible design
     own = points[(points["method"] == "mine") & (points["d"] == 11)]
     assert own["x"].tolist() == pytest.approx([500 / 121, 1000 / 121, 5000 / 121])
     assert own["mean"].iloc[-1] == pytest.approx((9.0 * np.tanh(5000 / 121 / 4) + 0.05) / 10)
@@ -128,7 +128,7 @@ def test_a_value_is_the_mean_of_all_seeds_with_students_interval_and_its_landmar
     assert set(zip(points["best_visible"], points["optimum"], strict=True)) == {(4.0, 10.0)}
 
 
-def test_methods_with_unequally_many_seeds_are_drawn_on_those_they_share() -> None:
+def test_methods_are_drawn_on_common_seeds() -> None:
     seeds = {"auto": 5, "units": 10}
     rows = [climb(method, seed=seed) for method, count in seeds.items() for seed in range(count)]
     points = curves_of(climbing(rows), "value")
@@ -137,7 +137,7 @@ def test_methods_with_unequally_many_seeds_are_drawn_on_those_they_share() -> No
     assert first.to_dict() == {"auto": 2.0, "units": 2.0}  # the mean of seeds 0 to 4
 
 
-def test_a_line_stops_where_the_first_seed_lacks_valid_designs() -> None:
+def test_a_line_ends_where_a_seed_lacks_valid_designs() -> None:
     rows = [climb(seed=s) for s in range(3)]
     curves = [curve_of(row, stops=stop) for row, stop in zip(rows, (3, 5, None), strict=True)]
     assert curves_of(data_with(rows, curves), "survivors")["mean"].tolist() == pytest.approx(
@@ -145,7 +145,7 @@ def test_a_line_stops_where_the_first_seed_lacks_valid_designs() -> None:
     )
 
 
-def test_a_method_that_proposes_once_is_a_level_line_and_alone_no_figure() -> None:
+def test_a_method_that_proposes_once_is_a_level_line_and_needs_company() -> None:
     points = curves_of(study(), "value")
     level = points[(points["method"] == "naive") & (points["d"] == 11)]
     assert level[["x", "mean"]].to_numpy().tolist() == [[0.0, 1.0], [STEPS, 1.0]]
@@ -165,7 +165,7 @@ def test_a_mean_that_lacks_seeds_is_marked() -> None:
     assert lacking.to_dict() == {"fgm": True, "ga": True, "rwr": False}
 
 
-def test_what_a_method_predicts_stands_beside_what_is_true_at_the_largest_size() -> None:
+def test_predictions_and_true_values_are_drawn_at_the_largest_size() -> None:
     stored = study(predicted=lambda curve: curve["value_model"] + 4 * curve["iteration"])
     points = only(line_figures.prediction_and_truth, stored).data
     own = points[points["method"] == "ga"].groupby("series")["mean"].apply(list)
@@ -174,7 +174,7 @@ def test_what_a_method_predicts_stands_beside_what_is_true_at_the_largest_size()
     assert set(points["d"]) == {21}
 
 
-def test_a_method_that_predicts_nothing_has_no_panel_and_alone_no_figure() -> None:
+def test_a_method_without_predictions_has_no_panel() -> None:
     rows = [climb(m) for m in ("fgm", "ga")]
     curves = [curve_of(rows[0]).assign(predicted=1.0), curve_of(rows[1])]
     points = only(line_figures.prediction_and_truth, data_with(rows, curves)).data
@@ -204,21 +204,21 @@ def test_a_profile_is_the_share_of_runs_that_reach_a_share_of_the_optimum() -> N
     assert list(line_figures.profiles(evidence_of(rows[:19]))) == []  # one method
 
 
-@pytest.mark.parametrize(("knob", "usual", "other"), [("noise", 0.0, 1.0), ("bump", "a", "b")])
-def test_scores_stand_at_each_level_of_a_setting(knob: str, usual: Any, other: Any) -> None:
-    stored = turn_knob(knob, [usual, other], loss=(0.0, 2.0))
+@pytest.mark.parametrize(("setting", "usual", "other"), [("noise", 0.0, 1.0), ("bump", "a", "b")])
+def test_scores_are_drawn_at_each_level_of_a_setting(setting: str, usual: Any, other: Any) -> None:
+    stored = sweep_setting(setting, [usual, other], loss=(0.0, 2.0))
     points = only(line_figures.score_by_setting, stored).data
     own = points[(points["method"] == "mine") & (points["panel"] == "share")]
     assert own["x"].tolist() == [0, 1]
     assert own["mean"].tolist() == pytest.approx([0.91, 0.71])
-    assert list(line_figures.score_by_setting(turn_knob(knob, [usual]))) == []
+    assert list(line_figures.score_by_setting(sweep_setting(setting, [usual]))) == []
 
 
-def test_scores_stand_at_each_level_of_the_test_of_edges_for_both_choices() -> None:
+def test_a_setting_of_a_method_has_panels_for_the_methods_and_the_oracles_ranking() -> None:
     levels = {0.05: "", 0.001: "graph.alpha=0.001", 0.5: "graph.alpha=0.5"}
     found = []
     for alpha, variant in levels.items():
-        row, _ = turned("noise", 0.0, 0.0, method_variant=variant, final_model=10 * (1 - alpha))
+        row, _ = run_with("noise", 0.0, 0.0, method_variant=variant, final_model=10 * (1 - alpha))
         found.append((row, {"task": {}, "method": {"graph": {"alpha": alpha}}}))
     points = only(line_figures.score_by_setting, configured(found)).data
     share = points[points["panel"] == "share"].sort_values("x")
@@ -248,7 +248,7 @@ def test_the_length_of_a_path_is_its_rate_times_its_steps() -> None:
     assert list(line_figures.value_by_path(replace(stored, configs=alike))) == []
 
 
-def test_landmarks_of_a_task_count_every_table_once() -> None:
+def test_landmarks_of_a_task_count_every_seed_once() -> None:
     rows = [row | {"best_visible": float(row["seed"]), "optimum": 10.0 + row["d"]}
             for row in sweep(["fgm", "mine"], [10, 20], seeds=4)]  # fmt: skip
     del rows[1]  # fgm lacks a seed that the other has
@@ -269,7 +269,7 @@ def ranked(methods: list[str], **changes: Any) -> list[Row]:
             for i, method in enumerate(methods) for d in (11, 21) for s in range(3)]  # fmt: skip
 
 
-def test_the_best_the_usual_and_the_best_visible_design_lead_and_who_knows_more_does_not() -> None:
+def test_the_headline_has_the_best_and_common_methods_and_no_privileged_ones() -> None:
     others = [f"m{i}" for i in range(MOST_SERIES + 1)]
     knowing = ranked(["knowing"], privileges="graph")
     drawn = set(headline_of(ranked(["naive", "ga", *others]), knowing)["method"])
@@ -278,7 +278,7 @@ def test_the_best_the_usual_and_the_best_visible_design_lead_and_who_knows_more_
     assert "knowing" not in drawn
 
 
-def test_a_method_with_one_of_many_sizes_and_the_best_visible_design_alone_do_not_lead() -> None:
+def test_the_headline_needs_methods_with_several_sizes() -> None:
     whole = [climb(f"m{i}", d, final_model=1.0) for i in range(9) for d in (11, 21, 31)]
     points = headline_of(ranked(["naive"]), whole, [climb("once", 31, final_model=9.0)])
     assert "once" not in set(points["method"])

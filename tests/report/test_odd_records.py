@@ -1,4 +1,4 @@
-"""One odd record from a stranger changes no number and stops nothing; it is named and left out."""
+"""An invalid record is named and left out, and changes no number of a report or comparison."""
 
 import logging
 import os
@@ -68,7 +68,7 @@ def test_a_report_is_the_same_with_one_odd_record_and_names_it(
 
 
 @pytest.mark.parametrize("name", ODD_FAILURES)
-def test_a_report_is_the_same_with_one_odd_trace_of_a_failed_run(
+def test_a_report_is_the_same_with_one_odd_failure_file(
     tmp_path: Path, expected: list[str], name: str
 ) -> None:
     folder = store_good(tmp_path)
@@ -80,7 +80,7 @@ def test_a_report_is_the_same_with_one_odd_trace_of_a_failed_run(
 
 
 @pytest.mark.parametrize("name", ODD_PORTRAITS)
-def test_a_report_does_without_an_odd_portrait(
+def test_an_odd_portrait_is_left_out(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str
 ) -> None:
     folder = store_good(tmp_path)
@@ -118,10 +118,10 @@ def test_a_whole_report_is_the_same_with_one_odd_record_of_each_kind(tmp_path: P
     assert before.message.splitlines()[0].endswith("6 runs, 0 figures")
     assert after.message.splitlines() == [
         before.message.replace("before", "after"),
-        f"{len(ODD_RECORDS)} files could not be used and are named in the page",
+        f"{len(ODD_RECORDS)} unusable files are listed in the page",
     ]
     text = " ".join(open_page(after.page).text.split())
-    assert f"{len(ODD_RECORDS)} that look like a stored run but cannot be used" in text
+    assert f"{len(ODD_RECORDS)} files look like a stored run but cannot be used" in text
     assert "d must be a whole number from 1 to 1,000,000,000, got None" in text
     assert "Files left out" not in open_page(before.page).text
 
@@ -137,7 +137,7 @@ def with_run(row: Row, **curves: float) -> ReportData:
     [("final_model", np.inf), ("regret_final", -np.inf), ("final_model", 1e308),
      ("optimum", np.inf), ("seconds_fit", np.inf), ("value_oracle", np.inf)],
 )  # fmt: skip
-def test_a_run_with_a_number_that_cannot_be_averaged_counts_as_failed_and_says_so(
+def test_a_run_with_a_number_that_cannot_be_averaged_counts_as_failed(
     name: str, number: float
 ) -> None:
     of_curve = {name: number} if name == "value_oracle" else {}
@@ -145,7 +145,7 @@ def test_a_run_with_a_number_that_cannot_be_averaged_counts_as_failed_and_says_s
     stored = with_run(row, **of_curve)
     failed = stored.runs[stored.runs["seed"] == SEED].iloc[0]
     assert failed["status"] == "failed"
-    assert failed["reason"].startswith(f"it stored a {name} that is infinite or beyond 1e+75;")
+    assert failed["reason"].startswith(f"{name} is infinite or beyond 1e+75,")
     alone = data_with(GOOD, [curve_of(good, 2) for good in GOOD])
     counts = ["failed", "missing"]
     pd.testing.assert_frame_equal(
@@ -196,9 +196,7 @@ ODD_VALUES = ["mine", [], [[]], {}, -1, 10**17, True, [["a"]], [[0, 1], [2]], [[
 
 
 @pytest.mark.parametrize("odd", ODD_VALUES, ids=repr)
-def test_what_a_run_stores_beyond_its_scores_can_be_shown_or_is_left_out(
-    tmp_path: Path, odd: Any
-) -> None:
+def test_diagnostics_can_be_drawn_or_are_left_out(tmp_path: Path, odd: Any) -> None:
     accepted = [name for name in SOUND if name in keep_usable(SOUND | {name: odd})[0]]
     for name in {*SOUND} - {*accepted}:
         assert odd is None or name in keep_usable(SOUND | {name: odd})[1]
@@ -213,7 +211,7 @@ def test_what_a_run_stores_beyond_its_scores_can_be_shown_or_is_left_out(
 
 
 @pytest.mark.parametrize("odd", ODD_VALUES, ids=repr)
-def test_what_is_stored_of_units_and_candidates_is_whole_or_left_out(odd: Any) -> None:
+def test_units_and_candidates_are_complete_or_left_out(odd: Any) -> None:
     for part in UNITS:
         usable, left_out = keep_usable({"units_graph": UNITS | {part: odd}})
         assert ("units_graph" in usable) != ("units_graph" in left_out)
@@ -222,7 +220,7 @@ def test_what_is_stored_of_units_and_candidates_is_whole_or_left_out(odd: Any) -
         assert ("candidates" in usable) != ("candidates" in left_out)
 
 
-def test_sound_details_are_drawn_and_names_that_nobody_declared_are_passed_on(
+def test_valid_diagnostics_are_drawn_and_undeclared_ones_are_passed_on(
     tmp_path: Path,
 ) -> None:
     assert keep_usable({"mine": [1, "a"], "units": 3}) == ({"mine": [1, "a"], "units": 3}, [])
@@ -233,7 +231,7 @@ def test_sound_details_are_drawn_and_names_that_nobody_declared_are_passed_on(
     assert stored.choices["candidate"].tolist() == ["a"]
 
 
-def test_columns_and_texts_of_a_stranger_are_no_trouble_to_a_comparison(
+def test_unknown_columns_do_not_disturb_a_comparison(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     odd = {"in": 1, "status_a": "x", "identical": 2, "print value_model": 3, "path": "/etc/passwd"}
@@ -243,7 +241,7 @@ def test_columns_and_texts_of_a_stranger_are_no_trouble_to_a_comparison(
     assert "All 6 runs" in capsys.readouterr().out
 
 
-def test_a_folder_of_nothing_but_odd_records_has_a_page_that_names_them_and_obeys_no_name(
+def test_a_folder_of_invalid_records_has_a_page_that_names_them_and_escapes_names(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     folder = tmp_path / "runs"
@@ -251,7 +249,7 @@ def test_a_folder_of_nothing_but_odd_records_has_a_page_that_names_them_and_obey
     for name in ("a\x1b[2J.parquet", os.fsdecode(b"b\xff.parquet")):
         (folder / name).write_text("x")
     written = write_report(folder, tmp_path / "report", formats="svg")
-    assert written.message.endswith("2 files could not be used and are named in the page")
+    assert written.message.endswith("2 unusable files are listed in the page")
     assert "\x1b" not in caplog.text
     text = open_page(written.page).text
     assert r"a\x1b[2J.parquet" in text

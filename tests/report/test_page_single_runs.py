@@ -48,7 +48,7 @@ def store_graph(folder: Path, seed: int, edges: Any, digest: str = "g") -> Path:
     return store.write(store.place("quadratic", "fgm", 4, 100, digest), record)
 
 
-def test_numbers_keep_four_digits_and_what_is_no_number_becomes_none() -> None:
+def test_numbers_are_rounded_to_four_digits() -> None:
     numbers = pd.Series([5.38294, -0.000123456, 1234567.0, 0.0, np.nan, np.inf, 9.99996])
     assert round_numbers(numbers) == [5.383, -0.0001235, 1235000.0, 0.0, None, None, 10.0]
     many = pd.Series(10.0 ** np.random.default_rng(0).uniform(-6, 6, 500))
@@ -57,19 +57,19 @@ def test_numbers_keep_four_digits_and_what_is_no_number_becomes_none() -> None:
     assert np.allclose(np.array(rounded, float), many, rtol=5.1e-4)
 
 
-def test_the_same_runs_are_the_same_text_at_any_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_packed_runs_do_not_depend_on_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     stored = evidence_of(sweep(seeds=2))
     first = gather_single_runs(stored).packed
     monkeypatch.setattr(time, "time", lambda: 1e9)  # which gzip would write down
     assert gather_single_runs(stored).packed == first
 
 
-def test_packed_data_cannot_end_the_element_that_holds_it() -> None:
+def test_packed_data_cannot_close_its_element() -> None:
     assert re.fullmatch(r"[\w+/=]+", pack({"text": "</script><!--"}))
     assert address_of({"digest": 'a/b"<&', "seed": 3}) == "run=a%2Fb%22%3C%26/3"
 
 
-def test_every_run_is_there_with_its_own_curve(tmp_path: Path) -> None:
+def test_every_run_has_its_own_curve(tmp_path: Path) -> None:
     store = Store(tmp_path)
     for seed, length in ((0, 3), (1, 1), (2, 5)):
         row = run_row("fgm", 4, seed)
@@ -87,7 +87,7 @@ def test_every_run_is_there_with_its_own_curve(tmp_path: Path) -> None:
     assert [status["texts"][i] for i in status["of"]] == ["ok", "ok", "ok", "failed"]
 
 
-def test_too_many_runs_keep_the_first_seeds_of_all_and_name_the_rest() -> None:
+def test_of_too_many_runs_the_first_seeds_are_kept_and_the_rest_is_listed() -> None:
     stored = evidence_of(sweep(seeds=10, dimensions=[10, 20]))
     whole = gather_single_runs(stored)
     assert (whole.shown, whole.left_out) == (40, [])
@@ -114,7 +114,7 @@ def test_too_many_runs_keep_the_first_seeds_of_all_and_name_the_rest() -> None:
         "task=rbf method=ga d=5 n=200 budget=tiny budget.designs=128 search.steps=7",
     ],
 )
-def test_the_command_of_a_run_composes_the_very_same_configuration(words: str) -> None:
+def test_the_command_of_a_run_composes_the_same_configuration(words: str) -> None:
     spec = _compose(words.split())
     variant = f"{spec.method_variant} digest=01234567".strip()
     own = {"task": spec.task, "task_variant": spec.task_variant, "method": spec.method,
@@ -133,7 +133,7 @@ def _compose(words: list[str]) -> Specification:
     return specify(cfg, cfg.hydra.runtime.choices)
 
 
-def test_equal_graphs_are_stored_once_and_edges_can_be_read_back(tmp_path: Path) -> None:
+def test_equal_graphs_are_stored_once_and_edges_can_be_decoded(tmp_path: Path) -> None:
     for seed, edges in enumerate([[[0, 1], [3, 2]], [[2, 3], [1, 0]], [[0, 3]]]):
         store_graph(tmp_path, seed, edges)
     stored = ReportData.read(tmp_path)
@@ -144,7 +144,7 @@ def test_equal_graphs_are_stored_once_and_edges_can_be_read_back(tmp_path: Path)
     assert encode_edges([], 4) == []
 
 
-def test_a_file_that_vanished_or_holds_nonsense_costs_only_its_own_graph(
+def test_a_missing_or_invalid_file_loses_only_its_own_graph(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "ddobench")
@@ -159,15 +159,15 @@ def test_a_file_that_vanished_or_holds_nonsense_costs_only_its_own_graph(
     assert all(name in caplog.text for name in ("seed-00001", "seed-00002"))
 
 
-def test_one_look_shows_that_runs_have_no_graph(monkeypatch: pytest.MonkeyPatch) -> None:
-    looked: list[str] = []
+def test_one_run_shows_that_a_configuration_has_no_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
 
-    def look(_: ReportData, path: str) -> dict[str, Any]:
-        looked.append(path)
+    def read(_: ReportData, path: str) -> dict[str, Any]:
+        opened.append(path)
         return {"loss": 1.0}
 
-    monkeypatch.setattr(ReportData, "diagnostics", look)
+    monkeypatch.setattr(ReportData, "diagnostics", read)
     rows = [run_row("fgm", 50, seed, path=f"{seed}", graph="stein") for seed in range(5)]
     stored = evidence_of([*(row | {"path": "nowhere"} for row in sweep(seeds=2)), *rows])
     collect_graphs(stored, stored.runs)
-    assert looked == ["0"]
+    assert opened == ["0"]

@@ -95,7 +95,7 @@ def test_methods_without_variants_and_tasks_without_steps_have_no_controls(
     assert describe_controls(table).groups == []
 
 
-def test_the_plainest_variant_stands_in_for_a_default_and_without_pairs_nothing_is_tested() -> None:
+def test_the_plainest_variant_replaces_a_missing_default_and_no_pairs_are_not_tested() -> None:
     gains = {"graph=empty prior=0.1": 1.0, "graph=true": 0.0}
     rows = [row for row in variants(gains=gains)
             if (row["seed"] < 2) == (row["method_variant"] == "graph=true")]  # fmt: skip
@@ -107,7 +107,7 @@ def test_the_plainest_variant_stands_in_for_a_default_and_without_pairs_nothing_
     assert [line[2] for line in group.texts()] == [DASH] * 2
 
 
-def test_a_control_for_people_has_every_score_its_difference_and_its_adjusted_p() -> None:
+def test_a_control_has_every_score_its_difference_and_its_adjusted_p() -> None:
     (group,) = describe_controls(climbing(variants()).controls).groups
     default, empty, _ = group.texts()
     assert default[:4] == ["FGM", "2.00", DASH, DASH]
@@ -117,7 +117,7 @@ def test_a_control_for_people_has_every_score_its_difference_and_its_adjusted_p(
     assert empty[7:9] == ["55 %", "5.0 [5.0, 5.0]"]
     assert empty[-1] == "5"
     assert len(group.columns) == 2 + 3 * len(contrasted_scores())
-    assert "With 5 pairs no p falls below .06, and none below .12 once adjusted." in group.note
+    assert "With 5 pairs the smallest possible p is .06, and .12 after adjustment." in group.note
     assert group.stem == "controls-chain-d11-n100"
 
 
@@ -139,15 +139,15 @@ def test_every_pair_is_compared_on_the_seeds_both_have_the_better_method_first()
     assert invalid.loc[("best", "last"), "improvement"] == 1.0  # less is better
 
 
-def test_a_failed_run_is_no_pair_and_is_counted_as_lost() -> None:
+def test_a_failed_run_has_no_pair_and_counts_as_lost() -> None:
     rows = [row for row in contest() if not (row["method"] == "last" and row["seed"] == 2)]
     rows.append(failed_row(method="last", d=10, seed=2, label=""))
     (group,) = describe_pairs(evidence_of(rows).pairs).groups
     assert [line[-1] for line in group.texts()] == ["5", "4, 1 lost", "4, 1 lost"]
-    assert "2 seeds are no pair" in group.note
+    assert "Over all rows, 2 seeds have no pair." in group.note
 
 
-def test_a_crowd_is_compared_with_its_leader_only() -> None:
+def test_many_methods_are_compared_with_the_leader_only() -> None:
     merit = {f"m{i}": float(i) for i in range(MOST + 1)}
     pairs = scored(evidence_of(contest(3, merit)).pairs, "final_model", "first", "second")
     assert set(pairs.index.get_level_values("first")) == {f"m{MOST}"}
@@ -163,12 +163,12 @@ def test_only_the_plainest_variant_of_a_method_is_in_a_pair() -> None:
     assert set(evidence_of(without).pairs["first_variant"]) == {"graph=empty", ""}
 
 
-def test_few_pairs_have_students_interval_and_many_the_bootstraps_and_one_method_none() -> None:
+def test_few_pairs_have_a_t_interval_and_many_a_bootstrap_interval() -> None:
     for seeds, kind in ((5, "t"), (10, "bca")):
         table = evidence_of(contest(seeds)).pairs
         assert table["difference_interval"].iloc[0] == kind
         (group,) = describe_pairs(table).groups
         assert f"[{table['difference_low'].iloc[0]:.2f}, " in group.texts()[0][4]
-        few = "With 5 pairs no p falls below .06, and none below .19 once adjusted." in group.note
+        few = "the smallest possible p is .06, and .19 after adjustment." in group.note
         assert few == (kind == "t")
     assert describe_pairs(evidence_of(contest(2, {"alone": 1.0})).pairs).groups == []

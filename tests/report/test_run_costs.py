@@ -1,4 +1,4 @@
-"""Promises of what runs cost, which of them failed, and how to repeat one."""
+"""Promises of the costs of runs, of failed runs, and of the command that repeats a run."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ def test_cpu_seconds_are_tabled_by_method_and_size_the_cheapest_first() -> None:
     assert group.texts() == [["CHEAP", "0.5", DASH], ["DEAR", "30", "30"]]
     quick = evidence_of([climb(seconds_cpu=0.0123)])
     (group,) = describe_cpu(cpu_table(quick.runs, quick.styles)).groups
-    assert group.texts()[0][1] == "< 0.1"  # no digit that another run would not repeat
+    assert group.texts()[0][1] == "< 0.1"  # no irreproducible digits
 
 
 def test_the_costliest_command_comes_first_and_runs_without_a_cost_are_counted() -> None:
@@ -51,22 +51,22 @@ def test_the_costliest_command_comes_first_and_runs_without_a_cost_are_counted()
     table = command_table(evidence_of(rows).runs)
     assert table.to_dict("list") == {
         "command": ["b", "a", ""], "runs": [2, 2, 1], "cpu_hours": [2.0, 1.0, 0.0],
-        "untold": [1, 0, 1],
+        "without_cost": [1, 0, 1],
     }  # fmt: skip
     described = describe_commands(table)
     assert "5 runs took 3.00 CPU hours" in described.note
-    assert "without 2 that recorded no cost" in described.note
+    assert "2 of them recorded no cost" in described.note
     assert described.groups[0].texts()[-1][0] == "not recorded"
 
 
-def test_commands_of_the_runs_of_some_series_are_named_once() -> None:
+def test_commands_of_a_series_are_listed_once() -> None:
     stored = evidence_of(sweep(seeds=2))
     drawn = stored.scores[stored.scores["method"] == "naive"]
     assert stored.commands(drawn) == ("python -m ddobench method=naive",)
     assert len(stored.commands(stored.scores)) == 2
 
 
-def test_failures_and_declines_of_one_reason_are_one_line_and_one_row_each_in_the_csv() -> None:
+def test_problems_with_the_same_reason_are_one_line_and_the_csv_has_all_runs() -> None:
     rows = [run_row("naive"), run_row("naive", seed=9, status="declined", reason="")]
     rows += [failed_row(d=d, seed=seed) for d in (10, 20) for seed in (0, 1, 3)]
     stored = evidence_of(rows)
@@ -92,7 +92,7 @@ def test_failures_and_declines_of_one_reason_are_one_line_and_one_row_each_in_th
         ({"method_variant": "a=[1, 2]"}, "budget=full 'method.a=[1, 2]'"),
     ],
 )
-def test_a_run_is_repeated_by_one_command_in_a_fresh_folder(
+def test_a_run_is_repeated_by_one_command_in_another_folder(
     changes: dict[str, Any], words: str
 ) -> None:
     row: Row = run_row("ga", **{"graph": np.nan, **changes})
@@ -101,7 +101,7 @@ def test_a_run_is_repeated_by_one_command_in_a_fresh_folder(
     assert command.endswith(f"{words} results_dir=results/again")
 
 
-def test_a_command_names_where_the_budget_departs_from_its_file() -> None:
+def test_a_command_has_the_changed_settings_of_the_budget() -> None:
     assert " budget=full budget.top=3 " in run_command(pd.Series(run_row("ga")), {"top": 3})
     theirs = pd.Series(run_row("ga", budget="theirs"))
     assert " budget=theirs budget.mine=3 " in run_command(theirs, {"mine": 3})

@@ -12,43 +12,43 @@ from ddobench.report.tables.table import Group
 from ddobench.stats.samples import mean_interval
 from tests.support.pages import DASH
 from tests.support.synthetic_runs import climb, evidence_of
-from tests.support.synthetic_sweeps import configured, turn_knob, turned
+from tests.support.synthetic_sweeps import configured, run_with, sweep_setting
 
 NOISE = (0.0, 0.1, 0.3, 1.0)
 BUMPS = ("gaussian", "laplace", "cauchy")
 
 
 def described(stored: ReportData) -> Group:
-    """Return the only sweep of these runs, for people."""
+    """Return the table of the only sweep of these runs."""
     (group,) = describe_settings(stored.settings, stored.styles).groups
     return group
 
 
-def test_a_sweep_is_the_usual_setting_and_those_that_depart_from_it() -> None:
-    stored = turn_knob("noise", NOISE)
+def test_a_sweep_has_the_default_and_the_changed_levels() -> None:
+    stored = sweep_setting("noise", NOISE)
     (sweep,) = stored.sweeps
     assert (sweep.owner, sweep.setting, sweep.numeric) == ("task", "noise", True)
     assert sweep.levels == ("0", "0.1", "0.3", "1")
     assert set(sweep.runs["rest"]) == {""}
-    (sweep,) = turn_knob("bump", BUMPS).sweeps
+    (sweep,) = sweep_setting("bump", BUMPS).sweeps
     assert sweep.levels == ("gaussian", "cauchy", "laplace")  # the usual one first
     assert not sweep.numeric
 
 
-def test_runs_that_differ_in_another_setting_or_in_size_are_no_sweep() -> None:
+def test_runs_that_differ_in_more_than_one_setting_are_not_a_sweep() -> None:
     found = [
-        turned("noise", 0.0, 0.0),
-        turned("noise", 0.3, 0.0, d=13),
-        turned("noise", 0.3, 0.0, n=200),
-        turned("noise", 0.3, 0.0, task_variant="map=gaussian noise=0.3"),
-        turned("noise", 0.3, 0.0, budget="tiny"),
+        run_with("noise", 0.0, 0.0),
+        run_with("noise", 0.3, 0.0, d=13),
+        run_with("noise", 0.3, 0.0, n=200),
+        run_with("noise", 0.3, 0.0, task_variant="map=gaussian noise=0.3"),
+        run_with("noise", 0.3, 0.0, budget="tiny"),
     ]
     assert configured(found).sweeps == []
 
 
-def test_two_settings_that_vary_are_two_sweeps_each_at_the_usual_other() -> None:
-    found = [turned("noise", value, 0.0) for value in (0.0, 0.3)]
-    found += [turned("bump", "laplace", "gaussian")]
+def test_two_settings_that_vary_are_two_sweeps() -> None:
+    found = [run_with("noise", value, 0.0) for value in (0.0, 0.3)]
+    found += [run_with("bump", "laplace", "gaussian")]
     for _, config in found:
         config["task"] = {"noise": 0.0, "bump": "gaussian"} | config["task"]
     assert [(sweep.setting, sweep.levels) for sweep in configured(found).sweeps] == [
@@ -59,18 +59,18 @@ def test_two_settings_that_vary_are_two_sweeps_each_at_the_usual_other() -> None
 
 @pytest.mark.parametrize("status", ["failed", "declined"])
 def test_a_level_without_a_score_does_not_make_a_sweep(status: str) -> None:
-    found = [turned("noise", 0.0, 0.0), turned("noise", 0.3, 0.0, status=status)]
+    found = [run_with("noise", 0.0, 0.0), run_with("noise", 0.3, 0.0, status=status)]
     assert configured(found).sweeps == []
 
 
-def test_runs_stored_before_there_was_the_setting_are_left_out() -> None:
-    found = [turned("noise", value, 0.0) for value in (0.0, 0.3)]
+def test_runs_without_the_setting_are_left_out() -> None:
+    found = [run_with("noise", value, 0.0) for value in (0.0, 0.3)]
     found[0][1]["task"].pop("noise")
     assert configured(found).sweeps == []
 
 
 def test_a_cell_is_the_mean_share_of_the_optimum_with_its_interval() -> None:
-    stored = turn_knob("bump", BUMPS, loss=(0.0, 2.0, 1.0))
+    stored = sweep_setting("bump", BUMPS, loss=(0.0, 2.0, 1.0))
     table = stored.settings
     own = table[(table["level"] == "laplace") & (table["method"] == "mine")].iloc[0]
     shares = [0.70, 0.71, 0.72]
@@ -88,9 +88,9 @@ def test_a_cell_is_the_mean_share_of_the_optimum_with_its_interval() -> None:
     assert lines[0][-1] == "3"
 
 
-def test_where_no_optimum_is_known_methods_are_compared_by_value() -> None:
+def test_without_an_optimum_methods_are_compared_by_value() -> None:
     found = [
-        turned(
+        run_with(
             "bump", bump, "gaussian", method, seed, optimum=np.nan if bump == "network" else 10.0
         )
         for bump in ("gaussian", "network")
@@ -101,23 +101,23 @@ def test_where_no_optimum_is_known_methods_are_compared_by_value() -> None:
     assert [column.heading for column in group.columns][1:3] == [
         "bump=gaussian [%]", "bump=network [sd]",
     ]  # fmt: skip
-    assert "no exact optimum is known" in group.note
+    assert "Where the optimum is unknown" in group.note
     assert [line[0] for line in group.texts()] == ["Mine", "Naive"]
     assert group.texts()[0][2].startswith("9.05 [")
 
 
-def test_a_method_that_lacks_a_level_has_a_dash_there_and_comes_after_those_with_all() -> None:
-    found = [turned("noise", value, 0.0, "naive") for value in (0.0, 0.3, 1.0)]
-    found += [turned("noise", value, 0.0) for value in (0.0, 0.3)]
-    found += [turned("noise", 0.0, 0.0, "other")]  # was not swept
+def test_a_method_that_lacks_a_level_comes_last() -> None:
+    found = [run_with("noise", value, 0.0, "naive") for value in (0.0, 0.3, 1.0)]
+    found += [run_with("noise", value, 0.0) for value in (0.0, 0.3)]
+    found += [run_with("noise", 0.0, 0.0, "other")]  # was not swept
     assert [line[:4] for line in described(configured(found)).texts()] == [
         ["Naive", "40.0", "40.0", "40.0"],
         ["Mine", "90.0", "90.0", DASH],
     ]
 
 
-def test_a_sweep_says_what_it_is_of_and_what_signs_mean() -> None:
-    stored = turn_knob("noise", NOISE)
+def test_a_sweep_is_titled_and_explains_signs() -> None:
+    stored = sweep_setting("noise", NOISE)
     styles = {key: replace(style, remarks=("Mine: knows a lot",)) if key[1] == "mine" else style
               for key, style in stored.styles.items()}  # fmt: skip
     (group,) = describe_settings(stored.settings, styles).groups
@@ -142,7 +142,7 @@ def with_levels(
     return replace(evidence_of(rows), configs=configs)
 
 
-def test_three_levels_of_a_number_of_a_method_are_a_sweep_and_two_are_its_controls() -> None:
+def test_a_setting_of_a_method_needs_three_levels() -> None:
     stored = with_levels(0.5, 0.05, 0.001)
     (sweep,) = stored.sweeps
     assert (sweep.owner, sweep.setting, sweep.levels) == (

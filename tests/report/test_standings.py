@@ -50,7 +50,7 @@ def test_the_critical_difference_is_that_of_the_table_of_demsar() -> None:
     assert critical_difference(5, 14) == pytest.approx(2.728 * np.sqrt(30 / 84), abs=2e-3)
 
 
-def test_without_a_difference_everybody_is_joined() -> None:
+def test_without_a_difference_all_methods_are_one_group() -> None:
     rng = np.random.default_rng(0)
     found = rank_methods(pd.DataFrame(rng.normal(size=(8, 4)), columns=list("abcd")))
     assert found.p > 0.05
@@ -72,7 +72,7 @@ def test_a_block_is_a_size_and_not_a_seed() -> None:
     assert lineup.means.shape == (6, 3)
 
 
-def test_sizes_where_a_method_is_absent_are_left_out_and_said_to_be() -> None:
+def test_sizes_without_a_score_of_a_method_are_left_out_and_listed() -> None:
     rows = [row for row in league() if (row["method"], row["task"]) != ("naive", "rbf")]
     three, two = evidence_of(rows).lineups
     assert three.methods == ("fgm", "ga", "naive")
@@ -84,7 +84,7 @@ def test_sizes_where_a_method_is_absent_are_left_out_and_said_to_be() -> None:
     own = table[table["lineup"] == "fgm, ga, naive"]
     (group,) = describe_standings(own).groups
     assert "Left out: rbf, n = 100, d = 10, 20, 40 (no score of naive)." in group.note
-    assert f"fewer than {FEWEST} sizes nothing is tested" in group.note
+    assert f"Fewer than {FEWEST} sizes are not tested" in group.note
 
 
 def test_means_are_over_the_seeds_that_all_methods_have() -> None:
@@ -123,7 +123,7 @@ def test_the_score_is_a_share_of_the_optimum_and_needs_one() -> None:
     assert group.texts()[0][-1] == "18, 18 without optimum"
 
 
-def test_runs_that_know_more_than_the_table_take_no_part() -> None:
+def test_privileged_runs_are_left_out() -> None:
     rows = league()
     for row in rows:
         row["privileges"] = "graph" if (row["method"], row["task"]) == ("fgm", "rbf") else ""
@@ -141,7 +141,7 @@ def test_budgets_are_never_mixed() -> None:
     ]  # fmt: skip
 
 
-def test_only_the_plainest_variant_plays_and_the_name_is_the_methods() -> None:
+def test_only_the_plainest_variant_counts_and_is_named_by_its_method() -> None:
     rows = [row | {"method_variant": "prior=1", "digest": f"{row['digest']}-p"}
             for row in league() if row["method"] == "ga"]  # fmt: skip
     rows += [row for row in league() if row["method"] != "ga"]
@@ -157,4 +157,4 @@ def test_a_tested_line_up_has_its_p_and_its_critical_difference() -> None:
     assert "p = .002" in group.note  # of Friedman's test
     assert "1.35 (Nemenyi)" in group.note
     two = evidence_of(league(merit={"fgm": 1.0, "ga": 0.0})).standings
-    assert "Two methods need no test of three" in describe_standings(two).groups[0].note
+    assert "Two methods are not tested here" in describe_standings(two).groups[0].note

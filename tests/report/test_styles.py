@@ -1,4 +1,4 @@
-"""Promises of how methods look and are called, and of the remarks on them, everywhere alike."""
+"""Promises of the labels and looks of methods, and of the remarks on them."""
 
 from pathlib import Path
 from typing import Any
@@ -33,13 +33,13 @@ def test_a_method_looks_the_same_in_every_report() -> None:
     assert alone["quadratic", "fgm", ""].color == "#0072b2"
 
 
-def test_no_two_methods_of_ours_have_the_same_marker_and_line() -> None:
+def test_no_two_packaged_methods_have_the_same_marker_and_line() -> None:
     looks = [look_of_method(entry.name) for entry in entries("method")]
     assert len({(look.marker, look.dashes) for look in looks}) == len(looks)
     assert len({look.color for look in looks}) == len(looks)
 
 
-def test_a_method_that_is_not_ours_has_its_stored_colour_or_a_look_by_its_name_alone() -> None:
+def test_an_unknown_method_has_its_stored_colour_or_a_look_derived_from_its_name() -> None:
     rows = sweep(methods=["a", "b", "c"], seeds=1, color="no colour")
     among = assign_styles(evidence_of(rows + sweep(seeds=1)).runs)
     alone = assign_styles(evidence_of(rows[:1]).runs)
@@ -58,7 +58,7 @@ def variants_of_fgm(*variants: str) -> dict[str, Style]:
     return {variant: styles["quadratic", "fgm", variant] for variant in variants}
 
 
-def test_a_variant_differs_from_its_method_in_marker_and_line_and_looks_so_everywhere() -> None:
+def test_a_variant_differs_from_its_method_in_marker_and_line_in_every_report() -> None:
     styles = variants_of_fgm("", "ridge=1.0", *(f"ridge={i}" for i in range(2, 9)))
     plain, ridge = styles[""], styles["ridge=1.0"]
     assert plain.marker != ridge.marker
@@ -80,7 +80,7 @@ def test_a_privilege_is_marked_only_on_the_task_where_it_was_used() -> None:
     assert styles["chain", "fgm", ""].label == "FGM"
 
 
-def test_two_methods_with_one_label_have_their_names_beside_it() -> None:
+def test_methods_with_the_same_label_show_their_names() -> None:
     styles = assign_styles(evidence_of(sweep(seeds=1, label="Best")).runs)
     assert {style.label for style in styles.values()} == {"Best (fgm)†", "Best (naive)"}
 
@@ -107,7 +107,7 @@ def ranked() -> ReportData:
     return ReportData.of(frame, remarks=find_remarks(frame, CONFIGS, DECLARED))
 
 
-def test_a_remark_follows_the_settings_it_is_about_into_any_method() -> None:
+def test_a_remark_applies_to_every_method_with_its_settings() -> None:
     stored = ranked()
     assert find_remarks(stored.runs, CONFIGS, DECLARED) == {
         "mine-": ("knows the form",),
@@ -124,7 +124,7 @@ def test_a_remark_follows_the_settings_it_is_about_into_any_method() -> None:
     assert set(find_remarks(other, CONFIGS, DECLARED)) == {"auto-"}
 
 
-def test_tables_have_the_sign_and_the_words_where_methods_are_ranked() -> None:
+def test_ranked_tables_show_the_sign_and_the_text_of_remarks() -> None:
     data = ranked()
     tables = make_tables(data, Judgement())
     assert {"Mine¶", "Auto¶"} <= set(data.board["label"])
@@ -135,7 +135,7 @@ def test_tables_have_the_sign_and_the_words_where_methods_are_ranked() -> None:
     assert "\\P{}" in tables["standings"].files()["standings-1.tex"]
 
 
-def test_the_package_remarks_on_units_of_its_tasks_own_form_and_on_who_may_choose_them() -> None:
+def test_the_package_marks_units_that_have_the_form_of_the_task() -> None:
     declared = yaml.safe_load((ROOT / "conf" / "report.yaml").read_text())["method_remarks"]
     units = {"surrogate": {"form": "gaussian"}}
     auto = {"candidates": {"units": {"surrogate": {"form": "gaussian"}}}}
@@ -150,4 +150,4 @@ def test_the_package_remarks_on_units_of_its_tasks_own_form_and_on_who_may_choos
     runs = pd.DataFrame([fitted(name.removesuffix("-")) for name in configs])
     found = find_remarks(runs, configs, declared)
     assert set(found) == {"units-", "auto-"}
-    assert "no fair competitor" in found["units-"][0]
+    assert "not a fair competitor" in found["units-"][0]

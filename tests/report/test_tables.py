@@ -1,4 +1,4 @@
-"""Promises of the one type of table: its files are well formed, whatever the names in it."""
+"""Promises of the type of every table: its files are well formed with any names."""
 
 import re
 from typing import Any
@@ -59,7 +59,7 @@ def check_well_formed(text: str) -> int:
     return len(rows) - 1
 
 
-def test_a_table_has_all_digits_in_its_csv_and_the_same_texts_for_people_everywhere() -> None:
+def test_a_table_has_all_digits_in_its_csv_and_the_same_texts_in_other_files() -> None:
     frame = pd.DataFrame({"name": ["a_b"], "x": [1 / 3]})
     group = group_of(*frame.to_dict("records"), note="mind <this>")  # type: ignore[arg-type]
     files = Table("mine", "Mine", "", frame, [group]).files()
@@ -80,7 +80,7 @@ def test_a_group_without_a_stem_has_no_file_and_an_empty_table_has_its_title() -
     assert Table("mine", "Mine", "", frame).files() == {"mine.csv": "name\n", "mine.md": "# Mine\n"}
 
 
-def test_every_sign_that_tex_or_markdown_would_act_upon_is_escaped() -> None:
+def test_special_characters_of_latex_and_markdown_are_escaped() -> None:
     assert escape_latex("a_b & 5% <x>") == r"a\_b \& 5\% \textless{}x\textgreater{}"
     assert escape_latex("\\~^{}$#") == (
         r"\textbackslash{}\textasciitilde{}\textasciicircum{}\{\}\$\#"
@@ -91,7 +91,7 @@ def test_every_sign_that_tex_or_markdown_would_act_upon_is_escaped() -> None:
     assert escape_markdown("a|b\nc & <i>") == "a\\|b c &amp; &lt;i&gt;"
 
 
-def test_a_tabular_is_well_formed_and_a_broken_one_would_be_noticed() -> None:
+def test_a_tabular_is_well_formed_and_the_check_finds_broken_ones() -> None:
     wide = Column("name", NAME.text, words=True, width=0.4)
     rows = [{"name": NASTY, "x": 1.0}, {"name": "[", "x": 2.0}]
     text = to_latex(Group("", "mine", rows, [wide, VALUE]))
@@ -104,7 +104,7 @@ def test_a_tabular_is_well_formed_and_a_broken_one_would_be_noticed() -> None:
         check_well_formed(text.replace("{tabular}", "{tabular", 1))
 
 
-def test_every_table_of_a_report_is_well_formed_and_keeps_markup_text() -> None:
+def test_every_table_of_a_report_is_well_formed_and_escaped() -> None:
     rows = sweep(seeds=3)
     for row in rows:
         row |= {"label": f"{row['label']} {NASTY} {SCRIPT}", "privileges": ""}
@@ -133,7 +133,7 @@ def test_p_values_are_never_zero_and_changes_of_shares_are_in_points() -> None:
     assert format_ranges(range(0, 200, 2)).endswith(", 78, …")
 
 
-def test_files_and_headings_name_what_departs_from_the_usual() -> None:
+def test_files_and_headings_name_what_differs_from_the_default() -> None:
     usual = run_row("naive", 10)
     assert name_runs(usual, "n", "d") == "quadratic, n = 100, d = 10"
     assert row_stem("scores", usual, "d", "n") == "scores-quadratic-d10-n100"
@@ -145,5 +145,5 @@ def test_files_and_headings_name_what_departs_from_the_usual() -> None:
 
 
 @pytest.mark.parametrize("words", [("..", "/"), ("",), ("../../etc/passwd",), ("x" * 300,)])
-def test_a_file_name_leads_nowhere_and_is_short(words: tuple[str, ...]) -> None:
+def test_a_file_name_is_safe_and_short(words: tuple[str, ...]) -> None:
     assert re.fullmatch(r"[a-z0-9][a-z0-9.-]{0,79}", file_stem(*words))

@@ -1,4 +1,4 @@
-"""Records as a stranger might leave them: each a file that is odd in one way, beside good ones."""
+"""Invalid records: each a file that is wrong in one way, stored beside good ones."""
 
 import json
 import os
@@ -21,7 +21,7 @@ Change = Callable[[str], str]
 
 
 class Odd:
-    """The content of a record of a run that exists beside it, before it is written."""
+    """The content of a record, before it is written."""
 
     def __init__(self) -> None:
         self.row: Row = run_row("naive", 10, SEED)
@@ -33,7 +33,7 @@ class Odd:
         self.curves: dict[str, Any] = {"iteration": [0, 1], "value_model": [50.0, 50.0]}
 
     def write(self, path: Path, change_footer: Change = str, change_row: Change = str) -> None:
-        """Write the record under a name, with a change to the text of its footer or row."""
+        """Write the record, with a change to the text of its footer or row."""
         shared = {"names": list(self.row), "curves": list(self.curves), **self.shared}
         seed = int(path.name[5:10])
         footer = {"schema": self.schema, "runs": [[seed, 0]], "shared": [shared]}
@@ -116,7 +116,7 @@ def _text_file(path: Path, _: Odd) -> None:
 
 
 def _many_rows(path: Path, odd: Odd) -> None:
-    """Write some kilobytes that would be sixteen megabytes once read."""
+    """Write some kilobytes that are sixteen megabytes when read."""
     odd.curves = {"iteration": np.arange(2_000_000)}
     odd.write(path)
 
@@ -130,7 +130,7 @@ def _socket(path: Path, _: Odd) -> None:
 
 
 def _copy(path: Path, _: Odd) -> None:
-    """Put a good run there a second time, in a folder of its own."""
+    """Copy a good run into another folder."""
     good = next(path.parent.glob("seed-00000.parquet"))
     folder = path.parent / path.parent.name
     folder.mkdir()
@@ -246,7 +246,7 @@ def place_odd(folder: Path, name: str, number: int = 0) -> Path:
 
 
 def failure_text(**changes: Any) -> str:
-    """Return the content of a file that a failed run leaves, changed."""
+    """Return the content of the file of a failed run, with changes."""
     row = run_row("naive", 10, SEED, status="failed", reason="no") | changes
     return json.dumps({"row": row, "trace": ""})
 

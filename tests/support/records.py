@@ -1,4 +1,4 @@
-"""Records as runs leave them, and damage as disks, copies and strangers cause it."""
+"""Synthetic records of runs, and functions that damage their files."""
 
 import json
 from pathlib import Path
@@ -31,7 +31,7 @@ def row_of(seed: int = 0, **changes: Any) -> dict[str, Any]:
 
 
 def failed_row(seed: int = 0) -> dict[str, Any]:
-    """Return the row of a run that never came to its scores."""
+    """Return the row of a run without scores."""
     row = row_of(seed, status="failed", reason="ValueError: no")
     return {name: value for name, value in row.items() if name not in SCORES}
 
@@ -55,7 +55,7 @@ def record_of(seed: int = 0, length: int = 3, **changes: Any) -> Record:
 
 
 def same_record(one: Record, other: Record, without: tuple[str, ...] = ()) -> bool:
-    """Tell whether two records hold the same, bit for bit, but for some columns of the row."""
+    """Return whether two records are equal to the bit, apart from some columns of the row."""
     return _text(one, without) == _text(other, without) and all(
         (a is None) == (b is None) and (a is None or a.tobytes() == b.tobytes())
         for a, b in zip(_arrays(one), _arrays(other), strict=True)
@@ -73,7 +73,7 @@ def _arrays(record: Record) -> list[Any]:
 
 
 def flip_bit(path: Path, bit: int) -> None:
-    """Turn one bit of a file in its place, or turn it back."""
+    """Flip one bit of a file in place."""
     with path.open("r+b") as file:
         file.seek(bit // 8)
         (byte,) = file.read(1)
@@ -87,7 +87,7 @@ def truncate(path: Path) -> None:
 
 
 def empty(path: Path) -> None:
-    """Leave nothing of a file."""
+    """Truncate a file to nothing."""
     path.write_bytes(b"")
 
 
@@ -99,7 +99,7 @@ def read_footer(path: Path) -> dict[str, Any]:
 
 
 def change_run(path: Path, row: Any = None, **changes: Any) -> None:
-    """Rewrite a file of one run with another row or another footer; its checksums are right."""
+    """Rewrite a file of one run with another row or footer, with valid checksums."""
     footer = read_footer(path) | changes
     (cells,) = pq.read_table(pa.BufferReader(path.read_bytes())).to_pylist()
     if isinstance(row, dict):
@@ -112,7 +112,7 @@ def change_run(path: Path, row: Any = None, **changes: Any) -> None:
 
 
 def forge(path: Path, footer: Any, table: pa.Table) -> None:
-    """Write a file with any footer and any columns, with checksums that are right."""
+    """Write a file with any footer and columns, with valid checksums."""
     text = footer if isinstance(footer, str) else json.dumps(footer)
     sink = pa.BufferOutputStream()
     with pq.ParquetWriter(sink, table.schema, write_page_checksum=True, store_schema=False) as out:

@@ -1,4 +1,4 @@
-"""Sweeps over knobs of a task and over sizes, made by hand, for the tests of tables and figures."""
+"""Synthetic sweeps over settings of a task and over sizes, for the tests of tables and figures."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,28 +10,28 @@ from ddobench.report.data import ReportData
 from tests.support.synthetic_runs import Row, climb, curve_of, data_with
 
 STRENGTHS = {"mine": 9.0, "other": 6.0, "naive": 4.0}  # of the optimum, which is 10
-Settings = Mapping[str, Sequence[Any]]  # of a knob, the usual one first
+Settings = Mapping[str, Sequence[Any]]  # of a setting, the default first
 
 
-def turned(
-    knob: str, value: Any, usual: Any, method: str = "mine", seed: int = 0, **changes: Any
+def run_with(
+    setting: str, value: Any, usual: Any, method: str = "mine", seed: int = 0, **changes: Any
 ) -> tuple[Row, dict[str, Any]]:
-    """Return a run with a knob at a value, and its configuration."""
-    variant = "" if value == usual else f"{knob}={value}"
+    """Return a run with a setting of its task, and its configuration."""
+    variant = "" if value == usual else f"{setting}={value}"
     strength = STRENGTHS.get(method, 5.0) + 0.1 * seed
     row = climb(method, seed=seed, **{"task_variant": variant, "final_model": strength,
                                       "label": method.capitalize(), **changes})  # fmt: skip
     row["digest"] = f"{method}-{row['d']}-{row['n']}-{row['task_variant']}-{row['method_variant']}"
-    return row, {"task": {knob: value, "d": row["d"]}, "method": {}}
+    return row, {"task": {setting: value, "d": row["d"]}, "method": {}}
 
 
-def turn_knob(
-    knob: str, values: Sequence[Any], methods: Sequence[str] = tuple(STRENGTHS), seeds: int = 3,
+def sweep_setting(
+    setting: str, values: Sequence[Any], methods: Sequence[str] = tuple(STRENGTHS), seeds: int = 3,
     loss: Sequence[float] = (), **changes: Any,
 ) -> ReportData:  # fmt: skip
-    """Return runs of some methods at each value of a knob; `loss` lowers what they reach there."""
+    """Return runs of some methods at each value of a setting; `loss` lowers their values there."""
     found = [
-        turned(knob, value, values[0], method, seed, **changes,
+        run_with(setting, value, values[0], method, seed, **changes,
                final_model=(STRENGTHS.get(method, 5.0) + 0.1 * seed - less))
         for value, less in zip(values, loss or [0.0] * len(values), strict=True)
         for method in methods
@@ -41,7 +41,7 @@ def turn_knob(
 
 
 def configured(found: Sequence[tuple[Row, dict[str, Any]]]) -> ReportData:
-    """Return the report data of rows with their configurations; naive ones take no step."""
+    """Return the report data of rows with their configurations; naive ones do not iterate."""
     rows = [row for row, _ in found]
     curves = [curve_of(row, 0 if row["method"] == "naive" else 3) for row in rows]
     configs = {row["digest"]: config for row, config in found}

@@ -43,17 +43,17 @@ class VariedReport:
 
 
 def write_varied_report(folder: Path) -> VariedReport:
-    """Write the store and its report; one family of each task has figures of its own."""
+    """Write the store and its report; one family of each task has its own figures."""
     runs = varied_store(folder / "runs")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gallery, "MOST_FAMILIES", 1)  # further families look alike and take time
+        patch.setattr(gallery, "MOST_FAMILIES", 1)  # further families only take time
         written = write_report(runs, folder / "report", formats="svg,csv")
         data = ReportData.read(runs)
         return VariedReport(data, written, list(gallery.make_figures(data)))
 
 
 def varied_store(folder: Path) -> Path:
-    """Write the store: chains, settings, a factorial, a task without steps, a failed run."""
+    """Write the store: chains, settings, a factorial, a task without iterations, failed runs."""
     store = Store(folder)
     for row, config, details in [*_chains(), *_settings(), *_factorial(), *_quadratic()]:
         row["command"] = HOSTILE if row["method"] == "odd" else _command(row)
@@ -83,7 +83,7 @@ def _command(row: Row) -> str:
 
 def _run(method: str, d: int, n: int, seed: int, config: Details | None = None, **changes: Any
          ) -> tuple[Row, Details]:  # fmt: skip
-    """Return the row and the configuration of a run; what it reaches grows with its rows."""
+    """Return the row and the configuration of a run; its value grows with its rows."""
     reached = REACHED[method] * float(np.tanh(n / d**2)) + 0.2 * seed
     row = climb(method, d, seed, **{
         "n": n, "final_model": reached, "best_oracle": reached + 0.5, "regret_final": 10 - reached,
@@ -110,7 +110,7 @@ def _chains() -> Iterator[tuple[Row, Details, Details]]:
 
 
 def _settings() -> Iterator[tuple[Row, Details, Details]]:
-    """Yield noise of a task, and two levels of a test of edges beside the usual one."""
+    """Yield noise of a task, and two levels of a test of edges beside the default."""
     for seed in range(SEEDS):
         for method in ("naive", "ga"):
             noisy = {"task": {"noise": 0.5}, "method": {}}
@@ -122,7 +122,7 @@ def _settings() -> Iterator[tuple[Row, Details, Details]]:
 
 
 def _factorial() -> Iterator[tuple[Row, Details, Details]]:
-    """Yield every combination of two latents and two searches, and what one latent encodes."""
+    """Yield every combination of two latents and two searches, with codes of one latent."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(40, 3))
     samples = {"codes": rng.normal(size=(40, 3)), "designs": x, "decoded": x + 0.1,
@@ -140,7 +140,7 @@ def _factorial() -> Iterator[tuple[Row, Details, Details]]:
 
 
 def _quadratic() -> Iterator[tuple[Row, Details, Details]]:
-    """Yield a task of categories, where nothing takes steps and one method knows the graph."""
+    """Yield a task of categories without iterations, with one privileged method."""
     for method in ("naive", "fgm", "odd"):
         hostile = {"label": HOSTILE} if method == "odd" else {}
         for d in (10, 20):
@@ -153,7 +153,7 @@ def _quadratic() -> Iterator[tuple[Row, Details, Details]]:
 
 
 def _graph_details() -> Details:
-    """Return what a method stores that found two edges among eleven codes."""
+    """Return the diagnostics of a method that found two edges among eleven codes."""
     hessian = np.full((11, 11), 0.01)
     for a, b in ((0, 1), (2, 5)):
         hessian[a, b] = hessian[b, a] = -0.3
@@ -161,7 +161,7 @@ def _graph_details() -> Details:
 
 
 def _unit_details() -> Details:
-    """Return what is stored of two units, each inside of one true clique."""
+    """Return the diagnostics of two units, each within one true clique."""
     energy = np.zeros((2, 11))
     energy[0, 4:7], energy[1, :3] = 1 / 3, 1 / 3
     edges = [[0, 1], [0, 2], [1, 2], [4, 5], [4, 6], [5, 6]]
