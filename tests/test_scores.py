@@ -23,7 +23,7 @@ from ddobench.scores import SHARE, Curve, Score
 from ddobench.store.runs import Store, load, load_curves
 from tests.support.fakes import Climb, specify_fake
 from tests.support.pages import open_page
-from tests.support.synthetic_runs import evidence_of, run_row
+from tests.support.synthetic_runs import data_of, run_row
 
 ROOT = Path(__file__).parent.parent
 EVERY = (*scores.LANDMARKS, *scores.SCORES, *scores.COSTS)
@@ -100,7 +100,7 @@ def test_a_new_score_is_stored_and_shown_everywhere(
 
 @pytest.mark.usefixtures("declared")
 def test_a_new_column_of_the_leaderboard_is_in_all_its_files() -> None:
-    data = evidence_of([run_row(m, promising_final=0.25) for m in ("fgm", "naive")])
+    data = data_of([run_row(m, promising_final=0.25) for m in ("fgm", "naive")])
     table = describe_leaderboard(data.board, data.scores)
     files = table.files()
     heading = GOOD_FINAL.leaderboard

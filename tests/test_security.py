@@ -22,7 +22,7 @@ from ddobench.errors import UsageError
 from ddobench.report import write_report
 from ddobench.report.claims import read_claims
 from ddobench.report.data import ReportData
-from ddobench.report.tables.table import to_csv
+from ddobench.report.tables.formatting import to_csv
 from ddobench.store.cache import ArrayCache
 from ddobench.store.parquet import to_bytes, to_stored
 from ddobench.store.records import Record

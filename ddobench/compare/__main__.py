@@ -18,8 +18,7 @@ from ddobench.compare.sides import Side, read_sides
 from ddobench.errors import UsageError
 from ddobench.progress import reporting_late
 from ddobench.report.data import FILTERS
-from ddobench.report.tables.select import BY_N, BY_SIZE, SERIES
-from ddobench.report.tables.table import (
+from ddobench.report.tables.formatting import (
     DASH,
     MINUS,
     escape_markdown,
@@ -29,6 +28,7 @@ from ddobench.report.tables.table import (
     name_runs,
     to_csv,
 )
+from ddobench.report.tables.select import BY_N, BY_SIZE, SERIES
 from ddobench.scores import HEADLINE, comparable_names
 from ddobench.store.atomic import write_whole
 

@@ -20,7 +20,7 @@ from ddobench.propose.example_data import example_table
 from ddobench.propose.proposal_page import render_page
 from ddobench.propose.proposals import DEFAULT_METHOD, Options, Proposals, find_proposals
 from ddobench.propose.ranking import PREDICTED
-from ddobench.report.tables.table import format_number, to_csv
+from ddobench.report.tables.formatting import format_number, to_csv
 from ddobench.seeds import parse_seeds
 from ddobench.store.atomic import write_whole
 from ddobench.tabular.rows import SUFFIXES, check_column, read_table

@@ -21,7 +21,7 @@ from ddobench.propose.ranking import PREDICTED
 from ddobench.report.figures.draw import FAINT, INK, LOOK, PALE, blank_drawing, limits_around
 from ddobench.report.figures.figure import render_drawing
 from ddobench.report.page import embed_svg
-from ddobench.report.tables.table import DASH, MINUS
+from ddobench.report.tables.formatting import DASH, MINUS
 from ddobench.runner.provenance import describe_machine
 from ddobench.scores import HELD_OUT_ERROR
 from ddobench.tabular.rows import Values

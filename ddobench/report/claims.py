@@ -16,7 +16,7 @@ import pandas as pd
 import yaml
 
 from ddobench.errors import UsageError
-from ddobench.report.tables.table import MINUS
+from ddobench.report.tables.formatting import MINUS
 from ddobench.scores import LANDMARKS, claimable_names, find_score
 from ddobench.seeds import Seeds, parse_seeds
 from ddobench.variants import split_variant

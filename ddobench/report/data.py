@@ -66,7 +66,7 @@ class ReportData:
 
     runs: pd.DataFrame
     styles: Mapping[Key, Style]  # by task, method and method variant
-    portraits: Sequence[TaskSample]
+    task_samples: Sequence[TaskSample]
     curves: pd.DataFrame  # one row per finished run and recorded iteration, see `load_curves`
     total: int  # runs before the filters
     configs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by digest
@@ -181,7 +181,7 @@ class ReportData:
         cls,
         stored: pd.DataFrame,
         filters: Mapping[str, Any] | None = None,
-        portraits: Sequence[TaskSample] = (),
+        samples: Sequence[TaskSample] = (),
         curves: pd.DataFrame | None = None,
         remarks: Mapping[str, tuple[str, ...]] | None = None,
     ) -> "ReportData":
@@ -191,7 +191,7 @@ class ReportData:
         runs = filter_runs(_keep_configurations_apart(uniform), filters or {})
         runs = runs.sort_values([*BY_SIZE, *SERIES, "seed"], ignore_index=True)
         shown = set(runs[["task", "task_variant", "d", "n"]].itertuples(index=False, name=None))
-        kept = [p for p in portraits if (p.task, p.task_variant, p.d, p.n) in shown]
+        kept = [p for p in samples if (p.task, p.task_variant, p.d, p.n) in shown]
         return cls(runs, assign_styles(runs, remarks), kept, _curves_of(runs, curves), len(stored))
 
 

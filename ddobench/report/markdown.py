@@ -6,8 +6,8 @@ from ddobench.report.data import ReportData
 from ddobench.report.figures.figure import Figure
 from ddobench.report.figures.gallery import choose_leading
 from ddobench.report.summary import RESULTS, summarise
+from ddobench.report.tables.formatting import Table, escape_markdown, markdown_group
 from ddobench.report.tables.styles import explain_signs
-from ddobench.report.tables.table import Table, escape_markdown, markdown_group
 from ddobench.report.verdicts import Judgement, Outcome, Verdict, format_numbers
 
 

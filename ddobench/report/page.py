@@ -16,13 +16,13 @@ from markupsafe import Markup, escape
 from ddobench.report.data import Origins, ReportData
 from ddobench.report.figures.figure import FORMATS, Figure
 from ddobench.report.figures.gallery import choose_leading, list_omitted
-from ddobench.report.figures.graph_figures import choose_portraits
+from ddobench.report.figures.graph_figures import choose_samples
 from ddobench.report.single_runs import DIGITS, first_addresses, gather_single_runs, pack
 from ddobench.report.summary import summarise
+from ddobench.report.tables.formatting import MINUS, Group, Table, file_stem, format_ranges
 from ddobench.report.tables.leaderboard import position_of
 from ddobench.report.tables.select import BY_SIZE, SERIES
 from ddobench.report.tables.styles import explain_signs
-from ddobench.report.tables.table import MINUS, Group, Table, file_stem, format_ranges
 from ddobench.report.verdicts import (
     NOTE,
     Judgement,
@@ -129,7 +129,7 @@ def _methods(data: ReportData) -> list[tuple[str, str]]:
 def _task_part(task: str, contents: Contents, aside: Sequence[Figure]) -> dict[str, Any]:
     """Return the part of one task, with those of its figures that do not lead the page."""
     figures = [figure for figure in aside if figure.task == task]
-    samples = [item for item in contents.data.portraits if item.task == task]
+    samples = [item for item in contents.data.task_samples if item.task == task]
     tables: list[tuple[Table, list[Group]]] = [
         (contents.tables[name], contents.tables[name].of_task(task)) for name in _OF_TASK
     ]
@@ -137,7 +137,7 @@ def _task_part(task: str, contents: Contents, aside: Sequence[Figure]) -> dict[s
         "name": task,
         "anchor": f"task-{file_stem(task)}",
         "remarks": contents.remarks.get(task, ()),
-        "samples": choose_portraits(samples),
+        "samples": choose_samples(samples),
         "pictures": [_figure_part(item, contents) for item in figures if item.about_task],
         "figures": [_figure_part(item, contents) for item in figures if not item.about_task],
         "tables": [(table, groups) for table, groups in tables if groups],

@@ -1,6 +1,6 @@
-"""Writes the tables of the project's README, by `python -m ddobench.report.readme_tables`.
+"""Writes the generated tables of README.md: `python -m ddobench.report.readme_tables`.
 
-Those of tasks, methods and parts come from their files, those of results from `results/paper`.
+Tables of tasks, methods and parts come from their files, tables of results from `results/paper`.
 """
 
 import functools
@@ -13,7 +13,7 @@ import pandas as pd
 from ddobench import registry
 from ddobench.cli.published_costs import read_published
 from ddobench.report.claims import read_claims
-from ddobench.report.tables.table import MINUS, escape_markdown
+from ddobench.report.tables.formatting import MINUS, escape_markdown
 from ddobench.scores import (
     BEST_ORACLE,
     HEADLINE,
@@ -37,7 +37,7 @@ def tasks() -> Iterator[str]:
 
 
 def methods() -> Iterator[str]:
-    """Yield a line for each method: those made of parts first."""
+    """Yield a line for each method, those made of parts first."""
     lineups = {entry.name: registry.line_up(entry.name) for entry in registry.entries("method")}
     yield f"| method | what it is | {' | '.join(registry.PARTS)} |"
     yield "|---" * (2 + len(registry.PARTS)) + "|"
@@ -48,7 +48,7 @@ def methods() -> Iterator[str]:
 
 
 def parts() -> Iterator[str]:
-    """Yield a line for each group of parts, with the question that ARCHITECTURE has it answer."""
+    """Yield a line for each group of parts, with its question in ARCHITECTURE.md."""
     questions = dict(_QUESTION.findall(Path("ARCHITECTURE.md").read_text(encoding="utf-8")))
     yield "| part | question | choices |\n|---|---|---|"
     for group in registry.PARTS:
@@ -76,7 +76,7 @@ def chain_runs() -> pd.DataFrame:
 
 
 def chains() -> Iterator[str]:
-    """Yield a line for each method that ran on the chains: its values, invalid designs and cost."""
+    """Yield a line for each method on the chains: values, invalid designs and cost."""
     runs = chain_runs()
     runs = runs[(runs["method_variant"] == "") & runs["seed"].isin(_SHOWN_SEEDS)]
     wanted = [HEADLINE.name, "optimum", INVALID_FINAL.name]
@@ -119,7 +119,7 @@ _CONTROLS = {  # what FGM works with, and its variant
 
 
 def controls() -> Iterator[str]:
-    """Yield a line for each control of FGM: its own choice, an oracle's, invalid designs."""
+    """Yield a line for each control of FGM: value, value by an oracle, invalid designs."""
     runs = chain_runs()
     runs = runs[(runs["d"] == 21) & (runs["n"] == 10_000) & runs["seed"].isin(_FRESH_SEEDS)]
     yield "| FGM works with | value | oracle's best step | invalid |\n|---|---|---|---|"
@@ -141,7 +141,7 @@ _ELSEWHERE = {  # RaM's tables (ICLR 2025), best and median; FGM's are those of 
 
 
 def tfbind8() -> Iterator[str]:
-    """Yield a line for each method on TFBind8: its best and its median design, and elsewhere."""
+    """Yield a line for each method on TFBind8: best and median design, here and as published."""
     yield "| method | best of 128 | median of 128 | published: best, median |\n|---|---|---|---|"
     scores = default_scores()
     best, median = NORMALISED_BEST.name, NORMALISED_MEDIAN.name
@@ -157,7 +157,7 @@ _SHORT = {"holds": "\u2713", "fails": "\u2717", "undecided": "?", "not run": "",
 
 
 def paper() -> Iterator[str]:
-    """Yield what becomes of the paper's claims: what holds first, then a line per claim."""
+    """Yield the results of the paper's claims: a summary, then a line per claim."""
     readings = pd.read_csv(PUBLISHED / "tables" / "readings.csv", keep_default_na=False)
     claims = pd.read_csv(PUBLISHED / "tables" / "claims.csv", keep_default_na=False)
     texts = claims.drop_duplicates("id").set_index("id")["text"]
@@ -196,17 +196,17 @@ TABLES: dict[str, Callable[[], Iterator[str]]] = {
 
 
 def find_table(name: str) -> re.Pattern[str]:
-    """Return what finds the place of a table in the README."""
+    """Return a pattern that matches a table in the README."""
     return re.compile(rf"(?<={re.escape(_MARK.format(name=name))}).*?(?=<!-- end -->)", re.DOTALL)
 
 
 def write_tables() -> None:
-    """Write the tables as the files have them now."""
+    """Write all tables into the README."""
     text = README.read_text(encoding="utf-8")
     for name, lines in TABLES.items():
         place = find_table(name).search(text)
         if place is None:
-            raise SystemExit(f"there is no place for the table {name} in {README}")
+            raise SystemExit(f"{README} has no mark for the table {name}")
         text = "".join([text[: place.start()], "\n".join(lines()), "\n", text[place.end() :]])
     README.write_text(text, encoding="utf-8")
 

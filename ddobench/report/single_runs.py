@@ -19,8 +19,8 @@ import yaml
 from numpy.typing import ArrayLike
 
 from ddobench.report.data import ReportData
+from ddobench.report.tables.formatting import format_ranges, name_runs
 from ddobench.report.tables.select import BY_SIZE, SERIES
-from ddobench.report.tables.table import format_ranges, name_runs
 from ddobench.scores import LANDMARKS, drawn_curves, page_scores
 from ddobench.variants import split_variant
 
@@ -149,8 +149,8 @@ def _group(head: "pd.Series[Any]", data: ReportData) -> dict[str, Any]:
     """Return what the runs of one configuration share."""
     style = data.style(head)
     key = (head["task"], head["task_variant"], head["d"], head["n"])
-    portrait = next((p for p in data.portraits if (p.task, p.task_variant, p.d, p.n) == key), None)
-    truth = portrait.edges if portrait else None
+    sample = next((p for p in data.task_samples if (p.task, p.task_variant, p.d, p.n) == key), None)
+    truth = sample.edges if sample else None
     config = data.configs.get(head["digest"]) or {}
     return {
         "task": name_runs(head),
@@ -163,7 +163,7 @@ def _group(head: "pd.Series[Any]", data: ReportData) -> dict[str, Any]:
         "command": run_command(head, config.get("budget")),
         "config": _format(config),
         "truth": None if truth is None else encode_edges(truth, int(head["d"])),
-        "truth_seed": portrait.seed if portrait else None,
+        "truth_seed": sample.seed if sample else None,
     }
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ddobench.report.data import ReportData
+from ddobench.report.tables.formatting import DASH, format_number, format_percent, name_runs
 from ddobench.report.tables.leaderboard import position_of
 from ddobench.report.tables.select import (
     BY_SIZE,
@@ -16,7 +17,6 @@ from ddobench.report.tables.select import (
     share_of_optimum,
 )
 from ddobench.report.tables.styles import REMARK_SIGN
-from ddobench.report.tables.table import DASH, format_number, format_percent, name_runs
 from ddobench.report.verdicts import (
     Judgement,
     Outcome,

@@ -27,7 +27,7 @@ from ddobench.report.claims import (
     Side,
     answer,
 )
-from ddobench.report.tables.table import (
+from ddobench.report.tables.formatting import (
     DASH,
     INTERVAL_RULE,
     Column,
@@ -123,9 +123,8 @@ def combine(results: set[Result]) -> Result:
 
 def _find(question: Question, found: Answer) -> Finding:
     values = found.numbers.to_numpy(dtype=float)
-    nothing = Interval(np.nan, np.nan, "none")
     if not len(values):
-        return Finding(found, np.nan, nothing, "not run", found.reason)
+        return Finding(found, np.nan, Interval(np.nan, np.nan, "none"), "not run", found.reason)
     interval, mean = mean_interval(values), float(values.mean())
     if len(values) < FEWEST:
         few = f"fewer than {FEWEST} seeds at {found.where}"

@@ -24,6 +24,7 @@ from ddobench.report.markdown import write_readme
 from ddobench.report.page import FIRST_SWEEP, Contents, render_page
 from ddobench.report.tables.choices import describe_choices
 from ddobench.report.tables.factorial import describe_levels, describe_shares
+from ddobench.report.tables.formatting import DIGITS, Table, to_csv
 from ddobench.report.tables.leaderboard import (
     INTERVAL_NOTE,
     describe_leaderboard,
@@ -41,7 +42,6 @@ from ddobench.report.tables.run_costs import (
 from ddobench.report.tables.setting_sweeps import describe_settings
 from ddobench.report.tables.standings import describe_standings
 from ddobench.report.tables.styles import MethodRemarks, explain_signs
-from ddobench.report.tables.table import DIGITS, Table, to_csv
 from ddobench.report.verdicts import Judgement, describe_readings, describe_verdicts, judge_all
 from ddobench.store.atomic import write_whole
 

@@ -9,7 +9,7 @@ import pytest
 from ddobench.report.data import ReportData
 from ddobench.report.single_runs import collect_judgements
 from ddobench.report.tables.choices import describe_choices
-from tests.support.synthetic_runs import climb, evidence_of
+from tests.support.synthetic_runs import climb, data_of
 from tests.support.synthetic_stores import Details, stored_with
 
 NAN = float("nan")
@@ -94,5 +94,5 @@ def test_invalid_candidates_do_not_break_the_table(tmp_path: Path, odd: Any) -> 
 
 
 def test_runs_without_files_have_no_choices() -> None:
-    for stored in (evidence_of([climb("picker")]), evidence_of([])):
+    for stored in (data_of([climb("picker")]), data_of([])):
         assert describe_choices(stored.choices).groups == []

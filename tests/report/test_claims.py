@@ -12,7 +12,7 @@ from ddobench.report import verdicts
 from ddobench.report.claims import Question, parse_claims, read_claims
 from ddobench.report.verdicts import Judgement, Verdict, format_numbers, format_reason, judge
 from tests.support.pages import DASH, MINUS, SCRIPT
-from tests.support.synthetic_runs import Row, evidence_of, failed_row, run_row
+from tests.support.synthetic_runs import Row, data_of, failed_row, run_row
 
 CONF = Path(__file__).parents[2] / "conf"
 UP, DOWN, OPEN = [1.0, 1.1, 0.9], [-1.0, -1.1, -0.9], [1.0, -1.0, 0.1]
@@ -39,7 +39,7 @@ def pairs(gaps: list[float], d: int = 10, **changes: Any) -> list[Row]:
 
 def judged(rows: list[Row], *claims: dict[str, Any]) -> list[Verdict]:
     """Return the verdicts of these runs."""
-    return judge(evidence_of(rows).runs, parse_claims({"claims": [*claims]}).claims)
+    return judge(data_of(rows).runs, parse_claims({"claims": [*claims]}).claims)
 
 
 def variants(words: str) -> dict[str, Any]:
@@ -243,7 +243,7 @@ def judged_paper(
     """Return the judgement of claims of the paper in some readings."""
     put = [claim | {"source": "paper", "id": f"c{i}"} for i, claim in enumerate(claims)]
     content = {"claims": put, "readings": [*readings], **changes}
-    return verdicts.judge_all(evidence_of(rows).runs, parse_claims(content))
+    return verdicts.judge_all(data_of(rows).runs, parse_claims(content))
 
 
 @pytest.mark.parametrize(
@@ -285,7 +285,7 @@ def test_a_claim_with_more_rows_is_the_declared_reading_where_it_was_run() -> No
 
 def test_our_own_claims_have_one_reading_and_can_be_the_conclusion() -> None:
     content = {"claims": [entry()], "readings": [ORACLE], "conclusion": "one"}
-    found = verdicts.judge_all(evidence_of(pairs(UP)).runs, parse_claims(content))
+    found = verdicts.judge_all(data_of(pairs(UP)).runs, parse_claims(content))
     assert found.outcomes == []
     assert found.conclusion is found.verdicts[0]
     assert judged_paper(pairs(UP), entry()).conclusion is None
@@ -294,7 +294,7 @@ def test_our_own_claims_have_one_reading_and_can_be_the_conclusion() -> None:
 def asked(rows: list[Row], reading: dict[str, Any], **test: Any) -> Question | None:
     """Return the question of a claim in another reading."""
     found = parse_claims({"claims": [entry(**test)], "readings": [{"name": "other"} | reading]})
-    runs = evidence_of(rows).runs
+    runs = data_of(rows).runs
     return verdicts.read_question(found.claims[0].question, found.readings[0], runs)
 
 

@@ -30,8 +30,8 @@ from tests.support.synthetic_runs import (
     Row,
     climb,
     curve_of,
+    data_of,
     data_with,
-    evidence_of,
     failed_row,
     run_row,
     sweep,
@@ -53,7 +53,7 @@ def noisy(naive: bool = True, **changes: Any) -> list[Row]:
 
 
 def test_under_noise_the_best_visible_design_has_its_true_value() -> None:
-    data = evidence_of(noisy())
+    data = data_of(noisy())
     assert data.runs["best_visible"].tolist() == [4.0, 5.0] * 2
     gains = data.scores.set_index("method")["gain_mean"]
     assert gains.to_dict() == {"ga": 2.5, "naive": 0.0}
@@ -62,7 +62,7 @@ def test_under_noise_the_best_visible_design_has_its_true_value() -> None:
     assert means["best_visible_value"] == 4.5
     assert means["best_visible_share"] == pytest.approx(0.45)
     assert means["best_visible_regret"] == pytest.approx(5.5)
-    raw = evidence_of(noisy(regret_unit="raw"))
+    raw = data_of(noisy(regret_unit="raw"))
     assert raw.best_visible["best_visible_regret"].tolist() == pytest.approx([11.0])
     alone = ReportData.of(pd.DataFrame(noisy()), {"method": "ga"})  # a filter changes nothing
     assert alone.runs["best_visible"].tolist() == [4.0, 5.0]
@@ -71,21 +71,21 @@ def test_under_noise_the_best_visible_design_has_its_true_value() -> None:
 def test_without_a_run_that_returns_it_the_visible_value_is_used() -> None:
     failed = climb("naive", best_visible=6.0, status="failed")
     for rows in (noisy(naive=False), [*noisy(naive=False), failed]):
-        data = evidence_of(rows)
+        data = data_of(rows)
         assert set(data.runs["best_visible"]) == {6.0}
         assert data.scores.set_index("method").loc["ga", "gain_mean"] == 1.0
         assert best_visible_means(data.runs)["best_visible_value"].tolist() == [6.0]
-    other = evidence_of([*noisy(naive=False), *noisy(n=200)])  # the run of another size
+    other = data_of([*noisy(naive=False), *noisy(n=200)])  # the run of another size
     assert other.runs.groupby("n")["best_visible"].mean().to_dict() == {100: 6.0, 200: 4.5}
 
 
 def test_the_share_of_the_optimum_needs_a_positive_optimum() -> None:
     optima = (10.0, 0.0, -1.0, np.nan)
     rows = [climb(seed=s, optimum=x, optimum_share=0.123) for s, x in enumerate(optima)]
-    runs = evidence_of(rows).runs
+    runs = data_of(rows).runs
     pd.testing.assert_series_equal(runs["optimum_share"], share_of_optimum(runs), check_names=False)
     assert runs["optimum_share"].tolist() == pytest.approx([0.4, *[np.nan] * 3], nan_ok=True)
-    rounded = evidence_of([run_row(final_model=4.0 * (1 - 1e-15))]).runs
+    rounded = data_of([run_row(final_model=4.0 * (1 - 1e-15))]).runs
     assert rounded["optimum_share"].tolist() == [1.0]
 
 
@@ -96,7 +96,7 @@ def seeds_of(runs: pd.DataFrame) -> dict[str, list[int]]:
 
 def having(**seeds: range) -> pd.DataFrame:
     """Return the runs of methods that have these seeds."""
-    return evidence_of([climb(m, seed=s) for m, own in seeds.items() for s in own]).runs
+    return data_of([climb(m, seed=s) for m, own in seeds.items() for s in own]).runs
 
 
 def test_series_are_compared_on_the_common_seeds_of_those_with_half_of_all() -> None:
@@ -111,7 +111,7 @@ def test_series_are_compared_on_the_common_seeds_of_those_with_half_of_all() -> 
 
 
 def test_common_seeds_are_found_for_each_size() -> None:
-    runs = evidence_of([climb(m, d, s) for m, d in (("ga", 11), ("rwr", 11), ("rwr", 21))
+    runs = data_of([climb(m, d, s) for m, d in (("ga", 11), ("rwr", 11), ("rwr", 21))
                         for s in range(2 if (m, d) == ("ga", 11) else 4)]).runs  # fmt: skip
     kept = common_seeds(runs)
     assert kept.groupby(["method", "d"]).size().to_dict() == {
@@ -154,7 +154,7 @@ def test_every_table_of_a_report_is_computed_once(
     ids=["none", "one", "failed", "declined"],
 )
 def test_runs_with_any_status_have_all_tables(rows: list[Row]) -> None:
-    data = evidence_of(rows)
+    data = data_of(rows)
     files = {name for t in make_tables(data, Judgement()).values() for name in t.files()}
     assert {"leaderboard.md", "scores.csv", "problems.md"} <= files
     assert data.scores["ok"].sum() == sum(row["status"] == "ok" for row in rows)
@@ -164,14 +164,14 @@ def test_missing_columns_are_empty_and_keep_the_series() -> None:
     lacking = ("label", "color", "regret_unit", "command", "privileges", "best_oracle")
     rows = sweep(["ga"], [10], 6)
     rows[3:] = [{k: v for k, v in row.items() if k not in lacking} for row in rows[3:]]
-    data = evidence_of(rows)
+    data = data_of(rows)
     assert data.scores["seeds"].tolist() == [6]
     assert data.runs["command"].tolist()[3:] == [""] * 3
 
 
 def test_different_configurations_with_the_same_names_are_kept_apart() -> None:
     rows = [run_row("ga", seed=seed, digest=digest) for digest in ("abc", "def") for seed in (0, 1)]
-    scores = evidence_of(rows).scores
+    scores = data_of(rows).scores
     assert scores["method_variant"].tolist() == ["digest=abc", "digest=def"]
     assert scores["seeds"].tolist() == [2, 2]
 
@@ -215,6 +215,6 @@ def test_a_damaged_or_missing_file_has_no_diagnostics(tmp_path: Path) -> None:
     for damage in (lambda: path.write_bytes(b"torn"), path.unlink):
         damage()
         assert read_details(stored, run) == {}
-    new = evidence_of([climb()])
+    new = data_of([climb()])
     assert read_details(new, new.runs.iloc[0]) == {}
     assert column(new.runs, "graph").tolist() == [""]

@@ -14,8 +14,8 @@ from ddobench.report.figures import gallery
 from ddobench.report.figures.draw import limits_around
 from ddobench.report.figures.figure import Figure, render_drawing
 from ddobench.report.figures.row_figures import RankPlot
+from ddobench.report.tables.formatting import name_runs
 from ddobench.report.tables.select import BY_SIZE, SERIES, is_best_visible
-from ddobench.report.tables.table import name_runs
 from tests.support.drawn import draw, overflow
 from tests.support.varied_store import VariedReport
 
@@ -117,7 +117,7 @@ def commands_of(figure: Figure, data: ReportData) -> set[str]:
         (lineup,) = [one for one in data.lineups if ", ".join(one.methods) in set(drawn["lineup"])]
         return set(lineup.runs["command"])
     if figure.kind in OF_TASKS - {"landmarks"}:
-        (shown,) = [one for one in data.portraits if one.task == figure.task]
+        (shown,) = [one for one in data.task_samples if one.task == figure.task]
         drawn = pd.DataFrame([vars(shown)])[["task", "task_variant", "d", "n"]]
     keys = [name for name in (*BY_SIZE, *SERIES) if name in drawn]
     wanted = set(drawn[keys].itertuples(index=False, name=None))

@@ -14,9 +14,9 @@ from ddobench.report.figures.gallery import (
     make_figures,
     runs_with_own_figures,
 )
+from ddobench.report.tables.formatting import name_runs
 from ddobench.report.tables.select import BY_N
-from ddobench.report.tables.table import name_runs
-from tests.support.synthetic_runs import Row, evidence_of, sweep
+from tests.support.synthetic_runs import Row, data_of, sweep
 
 
 def family(n: int, budget: str = "full", methods: tuple[str, ...] = ("ga",), **changes: object
@@ -28,7 +28,7 @@ def family(n: int, budget: str = "full", methods: tuple[str, ...] = ("ga",), **c
 
 def test_some_families_of_a_task_have_figures_and_the_others_are_listed() -> None:
     rows = [100 * (k + 1) for k in range(MOST_FAMILIES + 2)]
-    stored = evidence_of([row for n in rows for row in family(n)])
+    stored = data_of([row for n in rows for row in family(n)])
     chosen = set(runs_with_own_figures(stored).runs["n"])
     assert chosen == set(rows[-MOST_FAMILIES:])
     assert [name for name, _ in list_omitted(stored)] == [
@@ -37,21 +37,21 @@ def test_some_families_of_a_task_have_figures_and_the_others_are_listed() -> Non
 
 
 def test_a_reduced_budget_has_figures_only_for_methods_without_others() -> None:
-    stored = evidence_of([*family(100, methods=("ga", "naive")), *family(100, "tiny")])
+    stored = data_of([*family(100, methods=("ga", "naive")), *family(100, "tiny")])
     assert set(runs_with_own_figures(stored).runs["budget"]) == {"full"}
     ((_, command),) = list_omitted(stored)
     assert command == "python -m ddobench.report task=quadratic n=100 budget=tiny"
-    other = evidence_of([*family(100), *family(100, "tiny", ("fgm",))])
+    other = data_of([*family(100), *family(100, "tiny", ("fgm",))])
     assert runs_with_own_figures(other) is other
     assert list_omitted(other) == []
-    alone = evidence_of(family(100, "tiny"))
+    alone = data_of(family(100, "tiny"))
     assert runs_with_own_figures(alone) is alone
 
 
 def test_every_family_has_figures_or_is_listed() -> None:
     rows = [*family(100), *family(200, "tiny"), *family(300, "small", ("fgm",))]
     rows += [row for k in range(6) for row in family(400 + k, task_variant=f"noise={k}")]
-    stored = evidence_of(rows)
+    stored = data_of(rows)
     chosen = runs_with_own_figures(stored).runs
     names = {name for name, _ in list_omitted(stored)}
     for row in stored.runs[BY_N].drop_duplicates().to_dict("records"):
@@ -62,7 +62,7 @@ def test_every_family_has_figures_or_is_listed() -> None:
 @pytest.mark.parametrize("latents", [3, 4])
 def test_combinations_of_a_large_factorial_have_no_own_figures(latents: int) -> None:
     parts = {"axes": "identity", "graph": "complete", "surrogate": "mlp"}
-    stored = evidence_of([
+    stored = data_of([
         row | parts | {"latent": f"l{a}", "search": f"s{b}", "digest": f"{a}{b}",
                        "method_variant": f"latent=l{a} search=s{b}" if a + b else ""}
         for a in range(latents) for b in range(4) for row in sweep(["ga"], [5], seeds=2)
@@ -77,7 +77,7 @@ def test_variants_sizes_and_budgets_have_unique_names() -> None:
     rows = [*sweep(seeds=2), *sweep(seeds=2, n=300), *sweep(seeds=2, task_variant="signs=random"),
             *sweep(seeds=2, task_variant="signs:random"),
             *sweep(seeds=2, task_variant="signs=other", budget="tiny")]  # fmt: skip
-    names = [figure.name for figure in make_figures(evidence_of(rows)) if figure.kind == "regret"]
+    names = [figure.name for figure in make_figures(data_of(rows)) if figure.kind == "regret"]
     assert sorted(names) == [
         "regret-quadratic-n100", "regret-quadratic-n300", "regret-quadratic-signs-other-n100-tiny",
         "regret-quadratic-signs-random-n100", "regret-quadratic-signs-random-n100-2",

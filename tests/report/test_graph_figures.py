@@ -14,17 +14,16 @@ from ddobench.report.data import ReportData
 from ddobench.report.figures.design_figures import codes_beside_designs, designs_in_pairs, marginals
 from ddobench.report.figures.figure import Figure
 from ddobench.report.figures.graph_figures import (
-    CirclePlot,
-    choose_portraits,
+    choose_samples,
     discovered_graphs,
     graphs_of_units,
     true_graphs,
 )
-from ddobench.report.figures.graph_plots import lay_out, name_shape
+from ddobench.report.figures.graph_plots import CirclePlot, lay_out, name_shape
 from ddobench.store.records import TaskSample
 from tests.support.drawn import only
-from tests.support.synthetic_portraits import Edges, chain, portrait
 from tests.support.synthetic_runs import Row, climb, run_row
+from tests.support.synthetic_samples import Edges, chain, task_sample
 from tests.support.synthetic_stores import Details, stored_with
 
 CONFIG = {"method": {"graph": {"alpha": 0.05, "correction": "none"}}}
@@ -61,7 +60,7 @@ def circle(figure: Figure) -> CirclePlot:
 
 def test_a_discovered_graph_has_every_pair_and_whether_it_is_true(tmp_path: Path) -> None:
     row = discovering()
-    stored = stored_with(tmp_path, [(row, found())], {row["digest"]: CONFIG}, (portrait(7),))
+    stored = stored_with(tmp_path, [(row, found())], {row["digest"]: CONFIG}, (task_sample(7),))
     figure = only(discovered_graphs, stored)
     pairs = figure.data[["a", "b"]].to_numpy().tolist()
     assert pairs == [list(pair) for pair in combinations(range(7), 2)]
@@ -76,7 +75,7 @@ def test_edges_are_compared_only_where_codes_are_hidden_coordinates(tmp_path: Pa
     oracle = discovering(method_variant="latent=oracle", latent="oracle")
     recovery = {"graph_recovery": {"precision": 0.5, "recall": 0.11}}
     runs = [(discovering(), found()), (oracle, found() | recovery)]
-    figures = list(discovered_graphs(stored_with(tmp_path, runs, portraits=(portrait(7),))))
+    figures = list(discovered_graphs(stored_with(tmp_path, runs, samples=(task_sample(7),))))
     assert [circle(figure).judged for figure in figures] == [False, True]
     assert len({figure.name for figure in figures}) == 2
 
@@ -87,12 +86,12 @@ def test_the_largest_legible_graph_of_the_first_seed_is_drawn(tmp_path: Path) ->
     figure = only(discovered_graphs, stored_with(tmp_path, [(r, found(r["d"])) for r in rows]))
     assert figure.name == "discovered-chain-d9-n100"
     assert figure.title.endswith("seed 0")
-    assert circle(figure).truth is None  # without a portrait
+    assert circle(figure).truth is None  # without a sample
 
 
 def test_the_true_graph_of_another_seed_is_not_shown(tmp_path: Path) -> None:
-    drawn = portrait(7, edges=[(0, 3), (3, 6), (1, 5), (2, 6)])
-    stored = stored_with(tmp_path, [(discovering(seed=1), found())], portraits=(drawn,))
+    drawn = task_sample(7, edges=[(0, 3), (3, 6), (1, 5), (2, 6)])
+    stored = stored_with(tmp_path, [(discovering(seed=1), found())], samples=(drawn,))
     assert circle(only(discovered_graphs, stored)).truth is None
 
 
@@ -123,7 +122,7 @@ def test_a_test_on_fewer_rows_has_its_own_scale(tmp_path: Path) -> None:
 
 
 def test_units_are_compared_with_the_true_graph(tmp_path: Path) -> None:
-    stored = stored_with(tmp_path, [(climb("mine", 7), units(2))], portraits=(portrait(7),))
+    stored = stored_with(tmp_path, [(climb("mine", 7), units(2))], samples=(task_sample(7),))
     figure = only(graphs_of_units, stored)
     pairs, energy = (figure.data[figure.data["drawn"] == kind] for kind in ("pair", "energy"))
     assert circle(figure).judged
@@ -184,10 +183,10 @@ def test_codes_that_are_scaled_designs_are_skipped(tmp_path: Path) -> None:
     assert list(codes_beside_designs(silent)) == []
 
 
-def show(*portraits: TaskSample) -> ReportData:
-    """Return report data with one run of each portrait's task."""
-    rows = [run_row("naive", p.d, task=p.task, task_variant=p.task_variant) for p in portraits]
-    return ReportData.of(pd.DataFrame(rows), portraits=portraits)
+def show(*samples: TaskSample) -> ReportData:
+    """Return report data with one run of each sample's task."""
+    rows = [run_row("naive", p.d, task=p.task, task_variant=p.task_variant) for p in samples]
+    return ReportData.of(pd.DataFrame(rows), samples=samples)
 
 
 def ring(d: int) -> Edges:
@@ -196,25 +195,27 @@ def ring(d: int) -> Edges:
 
 
 def test_each_variant_of_a_task_is_shown_at_the_smallest_size_with_a_pattern() -> None:
-    stored = [portrait(d, n=n) for d in (5, 7, 11) for n in (50, 100)] + [portrait(5, variant="a")]
-    shown = choose_portraits(reversed(stored))
+    stored = [task_sample(d, n=n) for d in (5, 7, 11) for n in (50, 100)] + [
+        task_sample(5, variant="a")
+    ]
+    shown = choose_samples(reversed(stored))
     assert [(p.task_variant, p.d, p.n) for p in shown] == [("", 7, 100), ("a", 5, 100)]
     rows = [run_row(task="chain", d=d, digest=f"{d}") for d in (7, 11)]
-    some = ReportData.of(pd.DataFrame(rows), {"d": 11}, [portrait(7), portrait(11)])
-    assert [p.d for p in some.portraits] == [11]
+    some = ReportData.of(pd.DataFrame(rows), {"d": 11}, [task_sample(7), task_sample(11)])
+    assert [p.d for p in some.task_samples] == [11]
 
 
 def test_variants_with_the_same_shape_or_designs_share_a_figure() -> None:
-    alike = [portrait(d, variant=v, edges=ring(d)) for v, d in (("", 8), ("signs=random", 100))]
-    first, second = true_graphs(show(*alike, portrait(9, variant="family=chain")))
+    alike = [task_sample(d, variant=v, edges=ring(d)) for v, d in (("", 8), ("signs=random", 100))]
+    first, second = true_graphs(show(*alike, task_sample(9, variant="family=chain")))
     assert first.data.to_numpy().tolist() == [list(edge) for edge in ring(8)]
     assert "signs=random" in first.caption
     assert second.name == "graph-chain-family-chain-d9"
-    assert len(list(marginals(show(portrait(7), portrait(7, variant="noise=1.0"))))) == 1
+    assert len(list(marginals(show(task_sample(7), task_sample(7, variant="noise=1.0"))))) == 1
 
 
 def test_continuous_designs_are_drawn_observed_and_hidden_and_binary_ones_are_not() -> None:
-    seen = portrait(7)
+    seen = task_sample(7)
     plain = TaskSample(**{**vars(seen), "task": "plain", "hidden": seen.observed})
     bits = [[1.0, 0.0, 1.0]] * 100
     binary = TaskSample(**{**vars(seen), "task": "bits", "observed": bits, "hidden": None})
@@ -222,7 +223,9 @@ def test_continuous_designs_are_drawn_observed_and_hidden_and_binary_ones_are_no
     names = [f"{name}_{i}" for name in ("hidden", "observed") for i in range(3)]
     assert list(behind.data) == [*names, "y"]
     assert list(as_is.data) == [*names[3:], "y"]
-    assert only(designs_in_pairs, show(portrait(3, "toy3d", edges=[(0, 1)]), seen)).task == "toy3d"
+    assert (
+        only(designs_in_pairs, show(task_sample(3, "toy3d", edges=[(0, 1)]), seen)).task == "toy3d"
+    )
 
 
 @pytest.mark.slow

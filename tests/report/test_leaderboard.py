@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from ddobench.report.tables.formatting import Group
 from ddobench.report.tables.leaderboard import (
     describe_leaderboard,
     describe_scores,
@@ -12,14 +13,13 @@ from ddobench.report.tables.leaderboard import (
     score_columns,
 )
 from ddobench.report.tables.select import BY_SIZE
-from ddobench.report.tables.table import Group
 from ddobench.stats.samples import interquartile_mean, mean_interval
 from tests.support.synthetic_runs import (
     Row,
     climb,
     curve_of,
+    data_of,
     data_with,
-    evidence_of,
     failed_row,
     run_row,
 )
@@ -28,7 +28,7 @@ ROWS = [climb(seed=s, final_model=float(s * s), final_oracle=5.0 + s) for s in r
 
 
 def test_the_value_has_every_estimate_that_the_regret_has() -> None:
-    table = evidence_of(ROWS).scores
+    table = data_of(ROWS).scores
     assert table.columns.tolist() == score_columns()
     (row,) = table.to_dict("records")
     values = [float(s * s) for s in range(5)]
@@ -61,9 +61,9 @@ def test_percentiles_are_of_the_last_iteration_and_left_out_without_curves() -> 
 
 
 def test_scores_of_other_benchmarks_have_their_own_table() -> None:
-    old = evidence_of([row | {"optimum": np.nan} for row in ROWS]).scores
+    old = data_of([row | {"optimum": np.nan} for row in ROWS]).scores
     assert describe_scores(old, [], "protocol").groups == []
-    new = evidence_of([{**row, "soo_oi": 1.25, "novelty": 0.5} for row in ROWS]).scores
+    new = data_of([{**row, "soo_oi": 1.25, "novelty": 0.5} for row in ROWS]).scores
     (group,) = describe_scores(new, [], "protocol").groups
     assert [column.heading for column in group.columns] == [
         "n", "d", "method", "of the optimum", "OI", "novelty", "seeds",
@@ -75,7 +75,7 @@ def test_seeds_that_most_methods_have_can_be_missing_and_those_of_a_control_cann
     seeds = {"fgm": range(6), "naive": range(6), "ga": range(4), "rwr": range(4), "coms": range(3)}
     rows = [run_row(method, seed=seed) for method, own in seeds.items() for seed in own]
     rows += [run_row("fgm", seed=seed, method_variant="graph=empty") for seed in range(4, 8)]
-    scores = evidence_of(rows).scores.set_index(["method", "method_variant"])["missing"]
+    scores = data_of(rows).scores.set_index(["method", "method_variant"])["missing"]
     assert scores.to_dict() == {
         ("coms", ""): 1, ("fgm", ""): 0, ("fgm", "graph=empty"): 0, ("ga", ""): 0,
         ("naive", ""): 0, ("rwr", ""): 0,
@@ -86,13 +86,13 @@ def test_lost_seeds_are_counted_by_reason() -> None:
     rows = [run_row("ga", seed=seed) for seed in range(2)]
     rows += [failed_row(method="ga", seed=2), run_row("ga", seed=3, status="declined")]
     rows += [run_row("ga", seed=4, final_model=np.nan, regret_final=np.nan)]
-    (group,) = describe_scores(evidence_of(rows).scores, []).groups
+    (group,) = describe_scores(data_of(rows).scores, []).groups
     assert group.texts()[0][-1] == "2, 1 declined, 1 failed, 1 unscored"
 
 
 def test_the_gain_is_over_the_best_visible_design_of_the_same_seed() -> None:
     rows = [run_row("ga", seed=s, best_visible=2.0 + s, final_model=3.0 + 2 * s) for s in range(3)]
-    (row,) = evidence_of(rows).scores.to_dict("records")
+    (row,) = data_of(rows).scores.to_dict("records")
     expected = mean_interval([1.0, 2.0, 3.0])
     assert (row["gain_mean"], row["gain_pairs"]) == (2.0, 3)
     assert (row["gain_low"], row["gain_high"]) == (expected.low, expected.high)
@@ -102,13 +102,13 @@ def test_the_gain_is_over_the_best_visible_design_of_the_same_seed() -> None:
 
 def ranked(*rows: Row) -> dict[str, tuple[float, bool]]:
     """Return the rank of each label, and whether it is shared."""
-    board = evidence_of([*rows]).board
+    board = data_of([*rows]).board
     return {row["label"]: (row["rank"], row["tied"]) for _, row in board.iterrows()}
 
 
 def boards(rows: list[Row]) -> Sequence[Group]:
     """Return the groups of the leaderboard."""
-    data = evidence_of(rows)
+    data = data_of(rows)
     return describe_leaderboard(data.board, data.scores).groups
 
 
@@ -136,7 +136,7 @@ def test_without_regret_the_value_ranks_and_without_value_the_hidden_rows() -> N
 def test_the_leading_size_has_most_methods_not_most_variants() -> None:
     rows = [run_row(method, d) for method in ("fgm", "ga", "naive") for d in (10, 20)]
     rows += [run_row("fgm", 10, method_variant=f"graph={i}", digest=f"v{i}") for i in range(4)]
-    board = evidence_of(rows).board
+    board = data_of(rows).board
     assert set(board.loc[board["lead"] > 0, "d"]) == {20}
     assert set(board["d"]) == {10, 20}
 
@@ -146,7 +146,7 @@ def test_every_method_of_a_task_is_in_a_leading_size() -> None:
     rows += [climb(method, 21) for method in ("ga", "naive")]
     rows += [climb("fgm", 41, budget="tiny"), climb("ga", 41, budget="tiny")]
     rows += [run_row("rwr", 10)]
-    board = evidence_of(rows).board
+    board = data_of(rows).board
     lead = board[board["lead"] > 0].drop_duplicates(BY_SIZE)
     assert lead[["task", "lead", "d", "budget"]].to_numpy().tolist() == [
         ["chain", 1, 11, "full"], ["chain", 2, 41, "tiny"], ["quadratic", 1, 10, "full"],
@@ -168,7 +168,7 @@ def test_a_gain_below_the_best_visible_design_is_marked() -> None:
 
 
 def test_a_method_that_only_failed_is_listed_without_a_rank() -> None:
-    (row,) = evidence_of([failed_row(privileges="")]).board.to_dict("records")
+    (row,) = data_of([failed_row(privileges="")]).board.to_dict("records")
     assert np.isnan(row["rank"])
     assert (row["seeds"], row["failed"], row["lead"]) == (0, 1, 1)
-    assert evidence_of([]).board.empty
+    assert data_of([]).board.empty

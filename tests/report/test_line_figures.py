@@ -13,7 +13,7 @@ from ddobench.report.figures import line_figures
 from ddobench.report.figures.series import MOST_SERIES
 from ddobench.stats.samples import mean_interval, t_interval
 from tests.support.drawn import only
-from tests.support.synthetic_runs import STEPS, Row, climb, curve_of, data_with, evidence_of, sweep
+from tests.support.synthetic_runs import STEPS, Row, climb, curve_of, data_of, data_with, sweep
 from tests.support.synthetic_sweeps import configured, run_with, sizes, sweep_setting
 
 ESTIMATE = ["mean", "low", "high"]
@@ -39,21 +39,21 @@ def curves_of(data: ReportData, kind: str) -> pd.DataFrame:
 
 
 def test_regret_is_that_of_the_score_table() -> None:
-    stored = evidence_of(sweep())
+    stored = data_of(sweep())
     points = only(line_figures.regret, stored).data.set_index(["method", "d"])[ESTIMATE]
     expected = stored.scores.set_index(["method", "d"])[[f"regret_{x}" for x in ESTIMATE]]
     np.testing.assert_array_equal(points.sort_index(), expected.sort_index())
 
 
 def test_without_a_run_that_returns_it_the_best_visible_design_is_a_landmark() -> None:
-    points = only(line_figures.regret, evidence_of(sweep(["fgm"], y_sd=2.0))).data
+    points = only(line_figures.regret, data_of(sweep(["fgm"], y_sd=2.0))).data
     assert points["best_visible"].tolist() == [4.0] * 3  # (optimum 4 - best 2) sd of 2 raw units
 
 
 def test_the_best_visible_design_is_drawn_once_in_every_task() -> None:
     rows = [climb(m, d, task=task) for task, m in (("a", "ga"), ("a", "naive"), ("b", "ga"))
             for d in (11, 21)]  # fmt: skip
-    points = only(line_figures.headline, evidence_of(rows)).data
+    points = only(line_figures.headline, data_of(rows)).data
     assert points.loc[points["task"] == "a", "best_visible"].isna().all()
     assert points.loc[points["task"] == "b", "best_visible"].tolist() == [0.4, 0.4]
 
@@ -63,12 +63,12 @@ def test_regret_against_rows_has_a_series_for_each_variant_and_needs_three_numbe
             for variant in ("", "ridge=1.0")
             for n, regret in ((150, 2.0), (200, 40.0 if not variant else 1.0), (250, 0.0))
             for row in sweep(["fgm"], [100], seeds=2, n=n)]  # fmt: skip
-    points = only(line_figures.regret, evidence_of(rows)).data
+    points = only(line_figures.regret, data_of(rows)).data
     assert points["x"].tolist() == points["n"].tolist()
     assert points.groupby("method_variant")["mean"].apply(list).to_dict() == {
         "": [2.0, 40.0, 0.0], "ridge=1.0": [2.0, 1.0, 0.0],
     }  # fmt: skip
-    assert list(line_figures.regret(evidence_of(rows[:4]))) == []
+    assert list(line_figures.regret(data_of(rows[:4]))) == []
 
 
 def test_of_too_many_variants_only_the_defaults_are_drawn() -> None:
@@ -197,11 +197,11 @@ def test_a_profile_is_the_share_of_runs_that_reach_a_share_of_the_optimum() -> N
     reached = {"ga": [2.0, 5.0], "naive": [1.0, 1.0]}
     rows = [climb(method, d, seed, final_model=reached[method][seed % 2])
             for method in reached for d in (11, 21) for seed in range(10)]  # fmt: skip
-    points = only(line_figures.profiles, evidence_of(rows)).data
+    points = only(line_figures.profiles, data_of(rows)).data
     own = points[points["method"] == "ga"]
     profile = dict(zip(own["x"].round(2), own["mean"], strict=True))
     assert [profile[x] for x in (0.0, 0.2, 0.21, 0.5, 0.51)] == [1.0, 1.0, 0.5, 0.5, 0.0]
-    assert list(line_figures.profiles(evidence_of(rows[:19]))) == []  # one method
+    assert list(line_figures.profiles(data_of(rows[:19]))) == []  # one method
 
 
 @pytest.mark.parametrize(("setting", "usual", "other"), [("noise", 0.0, 1.0), ("bump", "a", "b")])
@@ -252,15 +252,15 @@ def test_landmarks_of_a_task_count_every_seed_once() -> None:
     rows = [row | {"best_visible": float(row["seed"]), "optimum": 10.0 + row["d"]}
             for row in sweep(["fgm", "mine"], [10, 20], seeds=4)]  # fmt: skip
     del rows[1]  # fgm lacks a seed that the other has
-    points = only(line_figures.landmarks, evidence_of(rows)).data
+    points = only(line_figures.landmarks, data_of(rows)).data
     assert points["seeds"].tolist() == [4] * 4
     assert points["mean"].tolist() == [20.0, 30.0, 1.5, 1.5]
-    assert list(line_figures.landmarks(evidence_of(sweep(dimensions=[10])))) == []
+    assert list(line_figures.landmarks(data_of(sweep(dimensions=[10])))) == []
 
 
 def headline_of(*parts: list[Row]) -> pd.DataFrame:
     """Return the frame of the headline figure of some runs."""
-    return only(line_figures.headline, evidence_of([row for part in parts for row in part])).data
+    return only(line_figures.headline, data_of([row for part in parts for row in part])).data
 
 
 def ranked(methods: list[str], **changes: Any) -> list[Row]:
@@ -282,4 +282,4 @@ def test_the_headline_needs_methods_with_several_sizes() -> None:
     whole = [climb(f"m{i}", d, final_model=1.0) for i in range(9) for d in (11, 21, 31)]
     points = headline_of(ranked(["naive"]), whole, [climb("once", 31, final_model=9.0)])
     assert "once" not in set(points["method"])
-    assert list(line_figures.headline(evidence_of(ranked(["naive"])))) == []
+    assert list(line_figures.headline(data_of(ranked(["naive"])))) == []

@@ -15,16 +15,16 @@ from ddobench.report.data import ReportData
 from ddobench.report.diagnostic_checks import keep_usable
 from ddobench.report.figures.gallery import make_figures
 from ddobench.report.single_runs import gather_single_runs
-from ddobench.report.tables.table import to_csv
+from ddobench.report.tables.formatting import to_csv
 from ddobench.store.checks import seal_sample
 from ddobench.store.runs import load, load_curves
 from tests.support.drawn import draw
 from tests.support.odd_records import (
     HALF,
     ODD_FAILURES,
-    ODD_PORTRAITS,
     ODD_RECORDS,
-    PORTRAIT,
+    ODD_SAMPLES,
+    SAMPLE,
     SEED,
     deep,
     place_odd,
@@ -79,16 +79,16 @@ def test_a_report_is_the_same_with_one_odd_failure_file(
     assert len(stored.left_out) == 1
 
 
-@pytest.mark.parametrize("name", ODD_PORTRAITS)
-def test_an_odd_portrait_is_left_out(
+@pytest.mark.parametrize("name", ODD_SAMPLES)
+def test_an_odd_task_sample_is_left_out(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str
 ) -> None:
     folder = store_good(tmp_path)
     path = folder / "quadratic-mine.sample.json"
-    path.write_text(seal_sample(PORTRAIT))
-    assert len(ReportData.read(folder).portraits) == 1
-    path.write_text(seal_sample(ODD_PORTRAITS[name]))
-    assert not ReportData.read(folder).portraits
+    path.write_text(seal_sample(SAMPLE))
+    assert len(ReportData.read(folder).task_samples) == 1
+    path.write_text(seal_sample(ODD_SAMPLES[name]))
+    assert not ReportData.read(folder).task_samples
     assert path.name in caplog.text
 
 
@@ -113,7 +113,7 @@ def test_a_whole_report_is_the_same_with_one_odd_record_of_each_kind(tmp_path: P
     after = write_report(folder, tmp_path / "after", formats="svg")
     kept = {path.relative_to(tmp_path / "before"): path.read_bytes() for path in before.files}
     for path, content in kept.items():
-        if path.name not in ("index.html", "README.md"):  # which say how they were written
+        if path.name not in ("index.html", "README.md"):  # which contain the command
             assert (tmp_path / "after" / path).read_bytes() == content, path
     assert before.message.splitlines()[0].endswith("6 runs, 0 figures")
     assert after.message.splitlines() == [

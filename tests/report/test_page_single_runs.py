@@ -29,7 +29,7 @@ from ddobench.report.single_runs import (
 from ddobench.runner.spec import Specification, specify
 from ddobench.store.records import Record
 from ddobench.store.runs import Store
-from tests.support.synthetic_runs import evidence_of, failed_row, run_row, sweep
+from tests.support.synthetic_runs import data_of, failed_row, run_row, sweep
 from tests.support.synthetic_stores import PROVENANCE
 
 
@@ -58,7 +58,7 @@ def test_numbers_are_rounded_to_four_digits() -> None:
 
 
 def test_packed_runs_do_not_depend_on_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    stored = evidence_of(sweep(seeds=2))
+    stored = data_of(sweep(seeds=2))
     first = gather_single_runs(stored).packed
     monkeypatch.setattr(time, "time", lambda: 1e9)  # which gzip would write down
     assert gather_single_runs(stored).packed == first
@@ -88,7 +88,7 @@ def test_every_run_has_its_own_curve(tmp_path: Path) -> None:
 
 
 def test_of_too_many_runs_the_first_seeds_are_kept_and_the_rest_is_listed() -> None:
-    stored = evidence_of(sweep(seeds=10, dimensions=[10, 20]))
+    stored = data_of(sweep(seeds=10, dimensions=[10, 20]))
     whole = gather_single_runs(stored)
     assert (whole.shown, whole.left_out) == (40, [])
     found = gather_single_runs(stored, most=14)
@@ -168,6 +168,6 @@ def test_one_run_shows_that_a_configuration_has_no_graph(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(ReportData, "diagnostics", read)
     rows = [run_row("fgm", 50, seed, path=f"{seed}", graph="stein") for seed in range(5)]
-    stored = evidence_of([*(row | {"path": "nowhere"} for row in sweep(seeds=2)), *rows])
+    stored = data_of([*(row | {"path": "nowhere"} for row in sweep(seeds=2)), *rows])
     collect_graphs(stored, stored.runs)
     assert opened == ["0"]

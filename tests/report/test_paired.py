@@ -16,8 +16,8 @@ from tests.support.synthetic_runs import (
     Row,
     climb,
     curve_of,
+    data_of,
     data_with,
-    evidence_of,
     failed_row,
     run_row,
 )
@@ -124,7 +124,7 @@ def test_a_control_has_every_score_its_difference_and_its_adjusted_p() -> None:
 def test_every_pair_is_compared_on_the_seeds_both_have_the_better_method_first() -> None:
     rows = contest()
     del rows[0]  # the best method lacks seed 0
-    pairs = scored(evidence_of(rows).pairs, "final_model", "first", "second")
+    pairs = scored(data_of(rows).pairs, "final_model", "first", "second")
     assert pairs.index.tolist() == [("best", "middle"), ("best", "last"), ("middle", "last")]
     seeds = np.arange(1, 5)
     expected = paired_difference(3 + 1.3 * seeds, 1 + 1.1 * seeds)
@@ -134,7 +134,7 @@ def test_every_pair_is_compared_on_the_seeds_both_have_the_better_method_first()
     assert found["difference_low"] == pytest.approx(expected.interval.low)
     assert pairs["lost"].tolist() == [1, 1, 0]
     assert pairs["p_holm"].tolist() == holm(pairs["p"]).tolist()
-    invalid = scored(evidence_of(rows).pairs, "invalid_final", "first", "second")
+    invalid = scored(data_of(rows).pairs, "invalid_final", "first", "second")
     assert invalid.loc[("best", "last"), "difference"] == pytest.approx(-0.3)
     assert invalid.loc[("best", "last"), "improvement"] == 1.0  # less is better
 
@@ -142,14 +142,14 @@ def test_every_pair_is_compared_on_the_seeds_both_have_the_better_method_first()
 def test_a_failed_run_has_no_pair_and_counts_as_lost() -> None:
     rows = [row for row in contest() if not (row["method"] == "last" and row["seed"] == 2)]
     rows.append(failed_row(method="last", d=10, seed=2, label=""))
-    (group,) = describe_pairs(evidence_of(rows).pairs).groups
+    (group,) = describe_pairs(data_of(rows).pairs).groups
     assert [line[-1] for line in group.texts()] == ["5", "4, 1 lost", "4, 1 lost"]
     assert "Over all rows, 2 seeds have no pair." in group.note
 
 
 def test_many_methods_are_compared_with_the_leader_only() -> None:
     merit = {f"m{i}": float(i) for i in range(MOST + 1)}
-    pairs = scored(evidence_of(contest(3, merit)).pairs, "final_model", "first", "second")
+    pairs = scored(data_of(contest(3, merit)).pairs, "final_model", "first", "second")
     assert set(pairs.index.get_level_values("first")) == {f"m{MOST}"}
     assert len(pairs) == MOST
 
@@ -158,17 +158,17 @@ def test_only_the_plainest_variant_of_a_method_is_in_a_pair() -> None:
     rows = contest(2)
     for variant in ("graph=empty", "graph=empty prior=1"):
         rows += [row | {"method_variant": variant, "digest": variant} for row in contest(2)[:2]]
-    assert set(plainest_variants(evidence_of(rows).runs)["method_variant"]) == {""}
+    assert set(plainest_variants(data_of(rows).runs)["method_variant"]) == {""}
     without = [row for row in rows if row["method"] != "best" or row["method_variant"]]
-    assert set(evidence_of(without).pairs["first_variant"]) == {"graph=empty", ""}
+    assert set(data_of(without).pairs["first_variant"]) == {"graph=empty", ""}
 
 
 def test_few_pairs_have_a_t_interval_and_many_a_bootstrap_interval() -> None:
     for seeds, kind in ((5, "t"), (10, "bca")):
-        table = evidence_of(contest(seeds)).pairs
+        table = data_of(contest(seeds)).pairs
         assert table["difference_interval"].iloc[0] == kind
         (group,) = describe_pairs(table).groups
         assert f"[{table['difference_low'].iloc[0]:.2f}, " in group.texts()[0][4]
         few = "the smallest possible p is .06, and .19 after adjustment." in group.note
         assert few == (kind == "t")
-    assert describe_pairs(evidence_of(contest(2, {"alone": 1.0})).pairs).groups == []
+    assert describe_pairs(data_of(contest(2, {"alone": 1.0})).pairs).groups == []

@@ -17,15 +17,15 @@ from ddobench.report.__main__ import format_filter
 from ddobench.report.data import ReportData, find_origins
 from ddobench.report.figures.gallery import list_omitted
 from ddobench.report.page import set_formula
-from ddobench.report.tables import table
+from ddobench.report.tables import formatting
 from ddobench.report.writer import clear_stale
 from ddobench.store.atomic import write_whole
 from ddobench.store.records import TaskSample
 from ddobench.store.runs import Store
 from tests.support.pages import DASH, MINUS, OUR_SCRIPTS, SCRIPT, open_page
 from tests.support.processes import PATIENCE
-from tests.support.synthetic_portraits import portrait
 from tests.support.synthetic_runs import climb, failed_row, run_row, sweep
+from tests.support.synthetic_samples import task_sample
 from tests.support.synthetic_stores import Fill, store_rows, stored_with
 from tests.support.varied_store import VariedReport
 
@@ -129,7 +129,7 @@ def test_markup_in_any_stored_text_is_escaped(tmp_path: Path) -> None:
     store = Store(store_rows(tmp_path / "runs", rows))
     words = {"task": SCRIPT, "task_variant": SCRIPT, "d": 10, "title": SCRIPT, "formula": SCRIPT,
              "text": SCRIPT}  # fmt: skip
-    store.write_sample(store.sample("any", "10"), TaskSample(**{**vars(portrait(10)), **words}))
+    store.write_sample(store.sample("any", "10"), TaskSample(**{**vars(task_sample(10)), **words}))
     report = tmp_path / "report"
     written = write_report(store.folder, report, remarks={SCRIPT: [{"text": SCRIPT}]},
                            formats="svg")  # fmt: skip
@@ -190,19 +190,19 @@ def test_filters_are_rewritten_for_hydra() -> None:
 
 
 def test_numbers_are_formatted() -> None:
-    assert [table.format_number(x) for x in (0.0, 3e-15, 0.004, 20.036, -1.5, np.nan)] == [
+    assert [formatting.format_number(x) for x in (0.0, 3e-15, 0.004, 20.036, -1.5, np.nan)] == [
         "0", "0", "0.004", "20.04", f"{MINUS}1.50", DASH,
     ]  # fmt: skip
-    assert table.format_estimate(1.0, 0.5, 1.5) == "1.00 [0.50, 1.50]"
-    assert table.format_estimate(1.0, np.nan, np.nan) == "1.00"
-    assert [table.format_percent(x) for x in (0.0, 0.001, 0.5, np.nan)] == [
+    assert formatting.format_estimate(1.0, 0.5, 1.5) == "1.00 [0.50, 1.50]"
+    assert formatting.format_estimate(1.0, np.nan, np.nan) == "1.00"
+    assert [formatting.format_percent(x) for x in (0.0, 0.001, 0.5, np.nan)] == [
         "0 %",
         "< 1 %",
         "50 %",
         DASH,
     ]
-    assert table.format_ranges([3, 0, 1, 2, 7]) == f"0{DASH}3, 7"
-    assert table.format_ranges([]) == ""
+    assert formatting.format_ranges([3, 0, 1, 2, 7]) == f"0{DASH}3, 7"
+    assert formatting.format_ranges([]) == ""
 
 
 THRICE = """

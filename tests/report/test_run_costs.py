@@ -16,7 +16,7 @@ from ddobench.report.tables.run_costs import (
     problem_table,
 )
 from tests.support.pages import DASH
-from tests.support.synthetic_runs import Row, climb, evidence_of, failed_row, run_row, sweep
+from tests.support.synthetic_runs import Row, climb, data_of, failed_row, run_row, sweep
 
 
 def test_cpu_seconds_are_tabled_by_method_and_size_the_cheapest_first() -> None:
@@ -27,7 +27,7 @@ def test_cpu_seconds_are_tabled_by_method_and_size_the_cheapest_first() -> None:
         for seed in (0, 1)
         if (method, d) != ("cheap", 21)
     ]
-    stored = evidence_of([*rows, climb("untimed", label="UNTIMED")])
+    stored = data_of([*rows, climb("untimed", label="UNTIMED")])
     table = cpu_table(stored.runs, stored.styles)
     assert table[["method", "d", "mean", "most"]].to_numpy().tolist() == [
         ["cheap", 11, 0.51, 1.01],
@@ -39,7 +39,7 @@ def test_cpu_seconds_are_tabled_by_method_and_size_the_cheapest_first() -> None:
         "method", "d = 11, n = 100", "d = 21, n = 100",
     ]  # fmt: skip
     assert group.texts() == [["CHEAP", "0.5", DASH], ["DEAR", "30", "30"]]
-    quick = evidence_of([climb(seconds_cpu=0.0123)])
+    quick = data_of([climb(seconds_cpu=0.0123)])
     (group,) = describe_cpu(cpu_table(quick.runs, quick.styles)).groups
     assert group.texts()[0][1] == "< 0.1"  # no irreproducible digits
 
@@ -48,7 +48,7 @@ def test_the_costliest_command_comes_first_and_runs_without_a_cost_are_counted()
     rows = [run_row("ga", seed=seed, command="a", seconds_cpu=1800.0) for seed in range(2)]
     rows += [run_row("rwr", command="b", seconds_cpu=7200.0), run_row("naive", command="b")]
     rows += [run_row("old", command="")]
-    table = command_table(evidence_of(rows).runs)
+    table = command_table(data_of(rows).runs)
     assert table.to_dict("list") == {
         "command": ["b", "a", ""], "runs": [2, 2, 1], "cpu_hours": [2.0, 1.0, 0.0],
         "without_cost": [1, 0, 1],
@@ -60,7 +60,7 @@ def test_the_costliest_command_comes_first_and_runs_without_a_cost_are_counted()
 
 
 def test_commands_of_a_series_are_listed_once() -> None:
-    stored = evidence_of(sweep(seeds=2))
+    stored = data_of(sweep(seeds=2))
     drawn = stored.scores[stored.scores["method"] == "naive"]
     assert stored.commands(drawn) == ("python -m ddobench method=naive",)
     assert len(stored.commands(stored.scores)) == 2
@@ -69,7 +69,7 @@ def test_commands_of_a_series_are_listed_once() -> None:
 def test_problems_with_the_same_reason_are_one_line_and_the_csv_has_all_runs() -> None:
     rows = [run_row("naive"), run_row("naive", seed=9, status="declined", reason="")]
     rows += [failed_row(d=d, seed=seed) for d in (10, 20) for seed in (0, 1, 3)]
-    stored = evidence_of(rows)
+    stored = data_of(rows)
     table = problem_table(stored.runs)
     assert table["status"].value_counts().to_dict() == {"failed": 6, "declined": 1}
     (group,) = describe_problems(table, stored.styles).groups

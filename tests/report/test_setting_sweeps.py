@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from ddobench.report.data import ReportData
+from ddobench.report.tables.formatting import Group
 from ddobench.report.tables.setting_sweeps import describe_settings
-from ddobench.report.tables.table import Group
 from ddobench.stats.samples import mean_interval
 from tests.support.pages import DASH
-from tests.support.synthetic_runs import climb, evidence_of
+from tests.support.synthetic_runs import climb, data_of
 from tests.support.synthetic_sweeps import configured, run_with, sweep_setting
 
 NOISE = (0.0, 0.1, 0.3, 1.0)
@@ -139,7 +139,7 @@ def with_levels(
             rows.append(row)
         part, name = setting.split(".")
         configs[rows[-1]["digest"]] = {"method": {part: {name: level}}, "task": {}}
-    return replace(evidence_of(rows), configs=configs)
+    return replace(data_of(rows), configs=configs)
 
 
 def test_a_setting_of_a_method_needs_three_levels() -> None:

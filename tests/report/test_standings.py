@@ -12,7 +12,7 @@ from ddobench.report.tables.standings import (
     describe_standings,
     rank_methods,
 )
-from tests.support.synthetic_runs import Row, evidence_of, failed_row, run_row
+from tests.support.synthetic_runs import Row, data_of, failed_row, run_row
 
 MERIT = {"fgm": 3.0, "ga": 2.0, "naive": 0.0}
 
@@ -68,19 +68,19 @@ def test_too_few_blocks_or_methods_are_ranked_but_not_tested(shape: tuple[int, i
 
 
 def test_a_block_is_a_size_and_not_a_seed() -> None:
-    (lineup,) = evidence_of(league(seeds=7)).lineups
+    (lineup,) = data_of(league(seeds=7)).lineups
     assert lineup.means.shape == (6, 3)
 
 
 def test_sizes_without_a_score_of_a_method_are_left_out_and_listed() -> None:
     rows = [row for row in league() if (row["method"], row["task"]) != ("naive", "rbf")]
-    three, two = evidence_of(rows).lineups
+    three, two = data_of(rows).lineups
     assert three.methods == ("fgm", "ga", "naive")
     assert set(three.runs["task"]) == {"chain"}
     assert set(three.left_out["reason"]) == {"no score of naive"}
     assert two.methods == ("fgm", "ga")
     assert len(two.means) == 6
-    table = evidence_of(rows).standings
+    table = data_of(rows).standings
     own = table[table["lineup"] == "fgm, ga, naive"]
     (group,) = describe_standings(own).groups
     assert "Left out: rbf, n = 100, d = 10, 20, 40 (no score of naive)." in group.note
@@ -89,7 +89,7 @@ def test_sizes_without_a_score_of_a_method_are_left_out_and_listed() -> None:
 
 def test_means_are_over_the_seeds_that_all_methods_have() -> None:
     rows = [row for row in league(seeds=3) if row["method"] != "ga" or row["seed"] < 2]
-    table = evidence_of(rows).standings.set_index("method")
+    table = data_of(rows).standings.set_index("method")
     assert table["seeds"].tolist() == [12, 12, 12]
     assert table["missing"].to_dict() == {"fgm": 0, "ga": 6, "naive": 0}
     assert table["unshared"].to_dict() == {"fgm": 6, "ga": 0, "naive": 6}
@@ -98,7 +98,7 @@ def test_means_are_over_the_seeds_that_all_methods_have() -> None:
 
 
 def test_methods_that_share_no_seed_are_not_compared() -> None:
-    stored = evidence_of([run_row("fgm", seed=0), run_row("naive", seed=1)])
+    stored = data_of([run_row("fgm", seed=0), run_row("naive", seed=1)])
     assert stored.lineups == []
     assert stored.standings.empty
 
@@ -108,15 +108,15 @@ def test_failed_runs_are_counted() -> None:
     lost = rows.pop(0)
     same = {"task": "chain", "digest": lost["digest"], "privileges": ""}
     rows.append(failed_row(method="fgm", d=10, seed=0, **same))
-    table = evidence_of(rows).standings.set_index("method")
+    table = data_of(rows).standings.set_index("method")
     assert table.loc["fgm", "failed"] == 1
     assert table.loc["ga", "unshared"] == 1
 
 
 def test_the_score_is_a_share_of_the_optimum_and_needs_one() -> None:
-    table = evidence_of(league(seeds=1)).standings.set_index("method")
+    table = data_of(league(seeds=1)).standings.set_index("method")
     assert table["share_iqm"].to_dict() == pytest.approx({"fgm": 0.75, "ga": 0.5, "naive": 0.0})
-    unknown = evidence_of(league(optimum=float("nan"))).standings
+    unknown = data_of(league(optimum=float("nan"))).standings
     assert unknown["share_iqm"].isna().all()
     assert set(unknown["without_optimum"]) == {18}
     (group,) = describe_standings(unknown).groups
@@ -127,7 +127,7 @@ def test_privileged_runs_are_left_out() -> None:
     rows = league()
     for row in rows:
         row["privileges"] = "graph" if (row["method"], row["task"]) == ("fgm", "rbf") else ""
-    table = evidence_of(rows).standings
+    table = data_of(rows).standings
     with_fgm = table[table["lineup"].str.contains("fgm")]
     assert set(with_fgm["tasks"]) == {"chain"}
     assert "rbf" in " ".join(table["tasks"])  # the others meet there
@@ -135,7 +135,7 @@ def test_privileged_runs_are_left_out() -> None:
 
 def test_budgets_are_never_mixed() -> None:
     rows = league(tasks=("chain",)) + league(tasks=("chain",), budget="tiny")
-    lineups = evidence_of([row | {"digest": f"{row['digest']}-{row['budget']}"} for row in rows])
+    lineups = data_of([row | {"digest": f"{row['digest']}-{row['budget']}"} for row in rows])
     assert [(lineup.budget, len(lineup.means)) for lineup in lineups.lineups] == [
         ("full", 3), ("tiny", 3),
     ]  # fmt: skip
@@ -145,16 +145,16 @@ def test_only_the_plainest_variant_counts_and_is_named_by_its_method() -> None:
     rows = [row | {"method_variant": "prior=1", "digest": f"{row['digest']}-p"}
             for row in league() if row["method"] == "ga"]  # fmt: skip
     rows += [row for row in league() if row["method"] != "ga"]
-    assert set(evidence_of(rows).standings["label"]) == {"fgm", "ga", "naive"}
+    assert set(data_of(rows).standings["label"]) == {"fgm", "ga", "naive"}
 
 
 def test_a_tested_line_up_has_its_p_and_its_critical_difference() -> None:
-    stored = evidence_of(league())
+    stored = data_of(league())
     (group,) = describe_standings(stored.standings).groups
     assert [line[:3] for line in group.texts()] == [
         ["1", "fgm", "1.00"], ["2", "ga", "2.00"], ["3", "naive", "3.00"],
     ]  # fmt: skip
     assert "p = .002" in group.note  # of Friedman's test
     assert "1.35 (Nemenyi)" in group.note
-    two = evidence_of(league(merit={"fgm": 1.0, "ga": 0.0})).standings
+    two = data_of(league(merit={"fgm": 1.0, "ga": 0.0})).standings
     assert "Two methods are not tested here" in describe_standings(two).groups[0].note

@@ -17,7 +17,7 @@ from ddobench.report.tables.styles import (
 )
 from ddobench.report.verdicts import Judgement
 from ddobench.report.writer import make_tables
-from tests.support.synthetic_runs import Row, evidence_of, run_row, sweep
+from tests.support.synthetic_runs import Row, data_of, run_row, sweep
 
 ROOT = Path(__file__).parent.parent.parent
 DECLARED: list[dict[str, Any]] = [
@@ -27,8 +27,8 @@ DECLARED: list[dict[str, Any]] = [
 
 
 def test_a_method_looks_the_same_in_every_report() -> None:
-    alone = assign_styles(evidence_of(sweep(methods=["fgm"])).runs)
-    among = assign_styles(evidence_of(sweep(methods=["a", "b", "fgm", "naive"])).runs)
+    alone = assign_styles(data_of(sweep(methods=["fgm"])).runs)
+    among = assign_styles(data_of(sweep(methods=["a", "b", "fgm", "naive"])).runs)
     assert alone["quadratic", "fgm", ""] == among["quadratic", "fgm", ""]
     assert alone["quadratic", "fgm", ""].color == "#0072b2"
 
@@ -41,12 +41,12 @@ def test_no_two_packaged_methods_have_the_same_marker_and_line() -> None:
 
 def test_an_unknown_method_has_its_stored_colour_or_a_look_derived_from_its_name() -> None:
     rows = sweep(methods=["a", "b", "c"], seeds=1, color="no colour")
-    among = assign_styles(evidence_of(rows + sweep(seeds=1)).runs)
-    alone = assign_styles(evidence_of(rows[:1]).runs)
+    among = assign_styles(data_of(rows + sweep(seeds=1)).runs)
+    alone = assign_styles(data_of(rows[:1]).runs)
     assert len({style.color for style in among.values()}) == 5
     assert alone["quadratic", "a", ""] == among["quadratic", "a", ""]
     assert among["quadratic", "a", ""].label == "a"
-    stored = assign_styles(evidence_of(sweep(methods=["mine"], seeds=1, color="#123456")).runs)
+    stored = assign_styles(data_of(sweep(methods=["mine"], seeds=1, color="#123456")).runs)
     assert stored["quadratic", "mine", ""].color == "#123456"
 
 
@@ -54,7 +54,7 @@ def variants_of_fgm(*variants: str) -> dict[str, Style]:
     """Return the look of each variant among the others."""
     rows = [row for variant in variants
             for row in sweep(methods=["fgm"], seeds=1, method_variant=variant)]  # fmt: skip
-    styles = assign_styles(evidence_of(rows).runs)
+    styles = assign_styles(data_of(rows).runs)
     return {variant: styles["quadratic", "fgm", variant] for variant in variants}
 
 
@@ -75,13 +75,13 @@ def test_no_two_variants_look_the_same() -> None:
 def test_a_privilege_is_marked_only_on_the_task_where_it_was_used() -> None:
     rows = sweep(methods=["fgm"], seeds=1)
     rows += [{**row, "task": "chain", "privileges": ""} for row in rows]
-    styles = assign_styles(evidence_of(rows).runs)
+    styles = assign_styles(data_of(rows).runs)
     assert styles["quadratic", "fgm", ""].label == "FGM†"
     assert styles["chain", "fgm", ""].label == "FGM"
 
 
 def test_methods_with_the_same_label_show_their_names() -> None:
-    styles = assign_styles(evidence_of(sweep(seeds=1, label="Best")).runs)
+    styles = assign_styles(data_of(sweep(seeds=1, label="Best")).runs)
     assert {style.label for style in styles.values()} == {"Best (fgm)†", "Best (naive)"}
 
 

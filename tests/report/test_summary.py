@@ -11,7 +11,7 @@ from ddobench.report.markdown import write_readme
 from ddobench.report.summary import summarise
 from ddobench.report.verdicts import Judgement, judge_all
 from ddobench.report.writer import make_tables
-from tests.support.synthetic_runs import Row, evidence_of, run_row, sweep
+from tests.support.synthetic_runs import Row, data_of, run_row, sweep
 
 VALUES = {"naive": 2.0, "good": 3.0, "bad": 1.0, "knowing": 4.0}
 BETTER: dict[str, Any] = {
@@ -44,7 +44,7 @@ def judged(stored: ReportData, *claims: dict[str, Any]) -> Judgement:
 
 
 def test_the_best_unprivileged_method_is_named_beside_the_best_visible_design() -> None:
-    found = summarise(evidence_of(contest()), NONE)
+    found = summarise(data_of(contest()), NONE)
     assert "on 1 of 1 task." in found.best
     (line,) = found.by_task
     assert "good with 76\u00a0% of the optimum; the best visible design has 50\u00a0%" in line
@@ -52,18 +52,18 @@ def test_the_best_unprivileged_method_is_named_beside_the_best_visible_design() 
 
 
 def test_no_method_above_the_best_visible_design_is_reported() -> None:
-    found = summarise(evidence_of(contest({"naive": 2.0, "bad": 1.0})), NONE)
+    found = summarise(data_of(contest({"naive": 2.0, "bad": 1.0})), NONE)
     assert "on 0 of 1 task" in found.best
     assert "no method (bad) is above the best visible design, which has" in found.by_task[0]
     many = dict.fromkeys([*"abcde"], 2.0) | {"naive": 3.0}
-    found = summarise(evidence_of(contest(many)), NONE)
+    found = summarise(data_of(contest(many)), NONE)
     assert "none of 5 methods is above" in found.by_task[0]
 
 
 def test_a_task_without_measured_designs_is_left_out() -> None:
     lost = {"task": "table", "final_model": float("nan")}
     unknown = [row | (lost if row["method"] != "naive" else {"task": "table"}) for row in contest()]
-    found = summarise(evidence_of([*contest(), *unknown]), NONE)
+    found = summarise(data_of([*contest(), *unknown]), NONE)
     assert len(found.by_task) == 1
     assert "of 1 task" in found.best
 
@@ -78,14 +78,14 @@ def test_the_best_method_without_a_remark_is_named_too() -> None:
 
 
 def test_invalid_designs_are_counted_by_method_where_there_are_any() -> None:
-    invalid = summarise(evidence_of(contest()), NONE).invalid
+    invalid = summarise(data_of(contest()), NONE).invalid
     assert "bad 90\u00a0%; below 1\u00a0% for good" in invalid
-    clean = evidence_of(contest({"naive": 2.0, "good": 3.0}))
+    clean = data_of(contest({"naive": 2.0, "good": 3.0}))
     assert summarise(clean, NONE).invalid == "No method proposed an invalid design."
 
 
 def test_claims_are_counted_by_source() -> None:
-    stored = evidence_of(contest())
+    stored = data_of(contest())
     paper = {"id": "a", "text": "a", "source": "paper", "test": BETTER}
     ours = {"id": "b", "text": "b", "source": "ours", "test": {**BETTER, "task": "none"}}
     text = summarise(stored, judged(stored, paper, ours)).claims
@@ -99,9 +99,9 @@ def test_the_readme_has_summary_leaderboard_failed_claims_with_controls_and_cost
     claim = {"id": "a", "text": "Bad is good.", "source": "paper", "test": BETTER,
              "explained_by": ["why"]}  # fmt: skip
     control = {"id": "why", "text": "It is so.", "test": below}
-    stored = evidence_of([row | {"seconds_cpu": 1800.0} for row in contest()])
+    stored = data_of([row | {"seconds_cpu": 1800.0} for row in contest()])
     found = judged(stored, claim, control)
-    figures = list(regret(evidence_of(sweep(seeds=2))))
+    figures = list(regret(data_of(sweep(seeds=2))))
     text = write_readme(stored, figures, make_tables(stored, found), found, "python -m it")
     parts = ["1. From the visible table alone", f"](figures/{figures[0].name}.svg)",
              "## Leaderboard", "| 1 | good |", "- Bad is good. This fails: difference",

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from ddobench.report.claims import read_claims
-from ddobench.report.tables.table import (
+from ddobench.report.tables.formatting import (
     Column,
     Group,
     Table,
@@ -25,7 +25,7 @@ from ddobench.report.tables.table import (
 from ddobench.report.verdicts import judge_all
 from ddobench.report.writer import make_tables
 from tests.support.pages import DASH, MINUS, SCRIPT
-from tests.support.synthetic_runs import evidence_of, failed_row, run_row, sweep
+from tests.support.synthetic_runs import data_of, failed_row, run_row, sweep
 
 NASTY = rf"50% of $x_i$ & {{a}} #1 ~ ^ \input <b> | † ‡ § ¶ {MINUS} {DASH} ✓ ✗ …"
 NAME = Column("name", lambda row: str(row["name"]), words=True)
@@ -108,7 +108,7 @@ def test_every_table_of_a_report_is_well_formed_and_escaped() -> None:
     rows = sweep(seeds=3)
     for row in rows:
         row |= {"label": f"{row['label']} {NASTY} {SCRIPT}", "privileges": ""}
-    data = evidence_of([*rows, failed_row(d=10, seed=4) | {"reason": SCRIPT}])
+    data = data_of([*rows, failed_row(d=10, seed=4) | {"reason": SCRIPT}])
     tables = make_tables(data, judge_all(data.runs, read_claims()))
     files = {name: text for table in tables.values() for name, text in table.files().items()}
     counts = {name.removesuffix(".tex"): check_well_formed(text)

@@ -41,7 +41,7 @@ from tests.support.records import (
     same_record,
     truncate,
 )
-from tests.support.synthetic_portraits import portrait
+from tests.support.synthetic_samples import task_sample
 
 SEEDS = 6
 
@@ -290,7 +290,7 @@ def published(store: Store, place: Place, tmp_path: Path) -> Path:
     for seed in range(1, 4):
         store.write(place, sampled_record(seed))
     store.write_failure(place, failed_row(4), "Traceback of this machine")
-    store.write_sample(store.sample("toy", "abc"), portrait(task="toy"))
+    store.write_sample(store.sample("toy", "abc"), task_sample(task="toy"))
     publish(store.folder, tmp_path / "published")
     return tmp_path / "published"
 

@@ -1,4 +1,4 @@
-"""A real browser for the tests of the page, without a word to any network."""
+"""A real browser for the tests of pages, without network access."""
 
 import os
 import shutil
@@ -16,13 +16,13 @@ FLAGS = (
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 )
 
-PATIENCE_OF_A_PAGE = 120.0  # seconds for a step that takes a moment where nothing else is at work
+PATIENCE_OF_A_PAGE = 120.0  # seconds for a step that takes a moment on an idle machine
 
 expect.set_options(timeout=1e3 * PATIENCE_OF_A_PAGE)
 
 
 def find_chromium() -> str:
-    """Return where Chromium is; without one, skip, or fail where a browser is required."""
+    """Return the path of Chromium; without one, skip, or fail if a browser is required."""
     found = next(filter(None, map(shutil.which, NAMES)), None)
     if found is None:
         reason = "no Chromium is installed (on Debian: apt-get install chromium)"
@@ -33,7 +33,7 @@ def find_chromium() -> str:
 
 
 def is_required(environment: "os._Environ[str] | dict[str, str]") -> bool:
-    """Say whether a missing browser is a failure: in continuous integration, or where asked for."""
+    """Return whether a missing browser is a failure: in continuous integration, or if requested."""
     return bool(environment.get("CI")) or environment.get("DDOBENCH_BROWSER") == "required"
 
 

@@ -1,4 +1,4 @@
-"""What the tests of figures ask of every drawing."""
+"""Drawing figures, for their tests."""
 
 import matplotlib as mpl
 from matplotlib.figure import Figure as Drawing
@@ -15,13 +15,13 @@ def only(function: FigureFunction, stored: ReportData) -> Figure:
 
 
 def draw(figure: Figure) -> Drawing:
-    """Draw a figure as it is drawn to be rendered."""
+    """Draw a figure as for rendering."""
     with mpl.rc_context(LOOK):
         return figure.plot.draw(figure.data)
 
 
 def overflow(drawing: Drawing) -> float:
-    """Return by how many inches a drawing hangs over its page."""
+    """Return by how many inches a drawing exceeds its page."""
     width, height = drawing.get_size_inches()
     outer = drawing.get_tightbbox()
     return float(max(-outer.x0, -outer.y0, outer.x1 - width, outer.y1 - height))

@@ -265,26 +265,26 @@ ODD_FAILURES = {
     "no JSON": "no",
 }
 
-PORTRAIT: dict[str, Any] = {
+SAMPLE: dict[str, Any] = {
     "task": "quadratic", "task_variant": "", "d": 10, "n": 100, "seed": 0, "title": "t",
     "formula": "f", "text": "x", "edges": [[0, 1]], "observed": [[0.5, 1.5], [1.0, 2.0]],
     "hidden": None, "y": [0.0, 1.0],
 }  # fmt: skip
-ODD_PORTRAITS: dict[str, Any] = {
+ODD_SAMPLES: dict[str, Any] = {
     "a list": [],
-    "without y": {name: value for name, value in PORTRAIT.items() if name != "y"},
-    "with another key": PORTRAIT | {"mine": 1},
-    "d is null": PORTRAIT | {"d": None},
-    "title is a number": PORTRAIT | {"title": 3},
-    "y is text": PORTRAIT | {"y": "up"},
-    "y is infinite": PORTRAIT | {"y": [0.0, float("inf")]},
-    "y is short": PORTRAIT | {"y": [0.0]},
-    "no designs": PORTRAIT | {"y": [], "observed": []},
-    "designs of different lengths": PORTRAIT | {"observed": [[0.5], [1.0, 2.0]]},
-    "designs are text": PORTRAIT | {"observed": [["a", "b"], ["c", "d"]]},
-    "hidden is text": PORTRAIT | {"hidden": "h"},
-    "edges lead elsewhere": PORTRAIT | {"edges": [[0, 10]]},
-    "edges are negative": PORTRAIT | {"edges": [[-1, 1]]},
-    "edges are triples": PORTRAIT | {"edges": [[0, 1, 2]]},
-    "edges are a number": PORTRAIT | {"edges": 3},
+    "without y": {name: value for name, value in SAMPLE.items() if name != "y"},
+    "with another key": SAMPLE | {"mine": 1},
+    "d is null": SAMPLE | {"d": None},
+    "title is a number": SAMPLE | {"title": 3},
+    "y is text": SAMPLE | {"y": "up"},
+    "y is infinite": SAMPLE | {"y": [0.0, float("inf")]},
+    "y is short": SAMPLE | {"y": [0.0]},
+    "no designs": SAMPLE | {"y": [], "observed": []},
+    "designs of different lengths": SAMPLE | {"observed": [[0.5], [1.0, 2.0]]},
+    "designs are text": SAMPLE | {"observed": [["a", "b"], ["c", "d"]]},
+    "hidden is text": SAMPLE | {"hidden": "h"},
+    "edges lead elsewhere": SAMPLE | {"edges": [[0, 10]]},
+    "edges are negative": SAMPLE | {"edges": [[-1, 1]]},
+    "edges are triples": SAMPLE | {"edges": [[0, 1, 2]]},
+    "edges are a number": SAMPLE | {"edges": 3},
 }

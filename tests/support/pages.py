@@ -1,4 +1,4 @@
-"""A written page as a browser would take it, and signs to look for in it."""
+"""A parser of written pages, and hostile texts to look for in them."""
 
 import base64
 import gzip
@@ -15,7 +15,7 @@ MINUS, DASH = "\u2212", "\u2013"
 
 
 class Page(HTMLParser):
-    """Collects what a browser would act upon."""
+    """Collects the tags and texts of a page."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -24,7 +24,7 @@ class Page(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note a tag, and what it would unpack if it were opened."""
+        """Record a tag, and the content of a packed part."""
         self.tags.append((tag, dict(attrs)))
         if packed := dict(attrs).get("data-packed"):
             inside = Page(json.loads(gzip.decompress(base64.b64decode(packed))))
@@ -32,12 +32,12 @@ class Page(HTMLParser):
             self.text += inside.text
 
     def handle_data(self, data: str) -> None:
-        """Note a text."""
+        """Record a text."""
         self.text += data
 
     @property
     def scripts(self) -> list[str | None]:
-        """The types of the scripts that a browser would run or keep."""
+        """The types of all scripts."""
         return [attributes.get("type") for tag, attributes in self.tags if tag == "script"]
 
 

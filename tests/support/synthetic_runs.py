@@ -1,4 +1,4 @@
-"""Runs made by hand, as rows, curves and the report data of both, for the tests of the report."""
+"""Synthetic runs as rows, curves and report data, for the tests of the report."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -31,7 +31,7 @@ def run_row(method: str = "fgm", d: int = 10, seed: int = 0, **changes: Any) -> 
 
 
 def failed_row(**changes: Any) -> Row:
-    """Return the row a run leaves that broke down."""
+    """Return the row of a failed run."""
     scores = ("final_model", "regret_final", "invalid_final", "best_visible", "optimum")
     row = run_row(status="failed", reason="LinAlgError: no convergence", **changes)
     return {name: value for name, value in row.items() if name not in scores}
@@ -61,7 +61,7 @@ def climb(method: str = "fgm", d: int = 11, seed: int = 0, **changes: Any) -> Ro
 
 
 def curve_of(row: Row, steps: int = STEPS, stops: int | None = None) -> pd.DataFrame:
-    """Return a curve that rises by one per step, from the seed; survivors stop where told."""
+    """Return a curve that rises by one per step, from the seed; survivors end at `stops`."""
     iteration = np.arange(steps + 1)
     value = row["seed"] + iteration.astype(float)
     survivors = np.where(iteration < (steps + 1 if stops is None else stops), value + 1, np.nan)
@@ -70,11 +70,11 @@ def curve_of(row: Row, steps: int = STEPS, stops: int | None = None) -> pd.DataF
                          "invalid": iteration / (2 * steps) if steps else 0.0})  # fmt: skip
 
 
-def evidence_of(rows: list[Row]) -> ReportData:
-    """Return the report data of rows that were never stored."""
+def data_of(rows: list[Row]) -> ReportData:
+    """Return the report data of rows."""
     return ReportData.of(pd.DataFrame(rows))
 
 
 def data_with(rows: list[Row], curves: list[pd.DataFrame]) -> ReportData:
-    """Return the report data of rows and curves that were never stored."""
+    """Return the report data of rows and curves."""
     return ReportData.of(pd.DataFrame(rows), curves=pd.concat(curves))

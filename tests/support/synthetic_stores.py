@@ -1,4 +1,4 @@
-"""Stores of runs made by hand, written by the real store, for the tests of the report."""
+"""Stores of synthetic runs, for the tests of the report."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -17,7 +17,7 @@ PROVENANCE = {"python": "3.11", "packages": {"torch": "2.13.0"}, "revision": "a"
 
 
 def place_of(store: Store, row: Row) -> Place:
-    """Return where a store keeps the runs of a row's configuration."""
+    """Return the folder of a row's configuration."""
     return store.place(row["task"], row["method"], row["d"], row["n"], row["digest"])
 
 
@@ -53,10 +53,10 @@ def stored_with(
     folder: Path,
     runs: list[tuple[Row, Details]],
     configs: dict[str, Details] | None = None,
-    portraits: tuple[TaskSample, ...] = (),
+    samples: tuple[TaskSample, ...] = (),
     steps: int = STEPS,
 ) -> ReportData:
-    """Return climbing runs, written with what they tell and read again."""
+    """Write runs that iterate, with their diagnostics, and read them."""
     store = Store(folder)
     for row, details in runs:
         curve = curve_of(row, steps).drop(columns=["digest", "seed"])
@@ -64,6 +64,6 @@ def stored_with(
         config = (configs or {}).get(row["digest"], {})
         store.write(place_of(store, row), Record(row, config, PROVENANCE, curves,
                                                  diagnostics=details))  # fmt: skip
-    for portrait in portraits:
-        store.write_sample(store.sample(portrait.task, f"{portrait.d}"), portrait)
+    for sample in samples:
+        store.write_sample(store.sample(sample.task, f"{sample.d}"), sample)
     return ReportData.read(folder)

@@ -15,8 +15,8 @@ from ddobench.report.figures.figure import Figure
 from ddobench.store.records import Record
 from ddobench.store.runs import Store
 from tests.support.pages import HOSTILE
-from tests.support.synthetic_portraits import portrait
 from tests.support.synthetic_runs import Row, climb, curve_of, failed_row, run_row
+from tests.support.synthetic_samples import task_sample
 from tests.support.synthetic_stores import PROVENANCE, Details, place_of
 
 SEEDS = 3
@@ -70,8 +70,8 @@ def varied_store(folder: Path) -> Path:
     ):
         lost: Row = failed_row(seed=SEEDS, privileges="") | changes
         store.write_failure(place_of(store, lost), lost | {"command": _command(lost)}, "Traceback")
-    toy = replace(portrait(3, "toy3d", edges=[(0, 1), (1, 2)]), hidden=None)
-    for shown in (portrait(11), toy):
+    toy = replace(task_sample(3, "toy3d", edges=[(0, 1), (1, 2)]), hidden=None)
+    for shown in (task_sample(11), toy):
         store.write_sample(store.sample(shown.task, f"{shown.d}"), shown)
     return folder
 

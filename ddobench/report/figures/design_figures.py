@@ -28,21 +28,21 @@ from ddobench.report.figures.draw import (
 from ddobench.report.figures.figure import Figure
 from ddobench.report.figures.graph_figures import (
     Details,
-    choose_portraits,
+    choose_samples,
     climbing_runs,
     column,
     find_details,
-    name_portrait,
-    portrait_commands,
+    name_sample,
+    sample_commands,
 )
-from ddobench.report.tables.select import BY_N
-from ddobench.report.tables.table import (
+from ddobench.report.tables.formatting import (
     file_stem,
     format_number,
     format_percent,
     name_runs,
     row_stem,
 )
+from ddobench.report.tables.select import BY_N
 from ddobench.store.records import TaskSample
 
 _TONES = {"hidden": "#7b8794", "observed": "#0072b2"}
@@ -52,68 +52,68 @@ _SAMPLES = [*(f"{name}_sample" for name in _TABLES), "values_sample"]
 
 def marginals(data: ReportData) -> Iterator[Figure]:
     """Draw the distribution of the first coordinates of each task with continuous designs."""
-    for portrait in _different_designs(data):
+    for sample in _different_designs(data):
         caption = (
-            f"The first coordinates of {len(portrait.observed)} of {portrait.n} visible designs "
-            f"(seed {portrait.seed})"
+            f"The first coordinates of {len(sample.observed)} of {sample.n} visible designs "
+            f"(seed {sample.seed})"
         )
-        hidden = len(list(_coordinate_tables(portrait))) == 2
+        hidden = len(list(_coordinate_tables(sample))) == 2
         caption += (
             ". Upper row: the arguments of the function, hidden from every method. Lower row: as "
             "observed." if hidden else ", which are the arguments of the function."
         )  # fmt: skip
-        yield _portrait_figure(data, "marginals", "Marginals of the designs", portrait, caption)
+        yield _sample_figure(data, "marginals", "Marginals of the designs", sample, caption)
 
 
 def designs_in_pairs(data: ReportData) -> Iterator[Figure]:
     """Draw the designs of three-dimensional tasks, two coordinates at a time."""
-    for portrait in _different_designs(data):
-        if portrait.d == 3:
+    for sample in _different_designs(data):
+        if sample.d == 3:
             caption = (
-                f"{len(portrait.observed)} of {portrait.n} visible designs (seed {portrait.seed}), "
+                f"{len(sample.observed)} of {sample.n} visible designs (seed {sample.seed}), "
                 "two coordinates at a time, the largest values on top"
             )
-            if len(list(_coordinate_tables(portrait))) == 2:
+            if len(list(_coordinate_tables(sample))) == 2:
                 caption += ". The upper row is hidden from every method, the lower is observed"
-            yield _portrait_figure(data, "designs", "Designs and their values", portrait,
+            yield _sample_figure(data, "designs", "Designs and their values", sample,
                                    f"{caption}.")  # fmt: skip
 
 
-def _portrait_figure(
-    data: ReportData, kind: str, words: str, portrait: TaskSample, caption: str
+def _sample_figure(
+    data: ReportData, kind: str, words: str, sample: TaskSample, caption: str
 ) -> Figure:
-    title = f"{words}: {name_portrait(portrait)}"
-    return Figure(kind, file_stem(kind, portrait.task, portrait.task_variant, f"d{portrait.d}"),
-                  title, caption, portrait.task, _table(portrait),
-                  portrait_commands(data, portrait), DesignPlot(title, kind == "designs"),
+    title = f"{words}: {name_sample(sample)}"
+    return Figure(kind, file_stem(kind, sample.task, sample.task_variant, f"d{sample.d}"),
+                  title, caption, sample.task, _table(sample),
+                  sample_commands(data, sample), DesignPlot(title, kind == "designs"),
                   about_task=True)  # fmt: skip
 
 
-def _coordinate_tables(portrait: TaskSample) -> Iterator[tuple[str, list[list[float]]]]:
+def _coordinate_tables(sample: TaskSample) -> Iterator[tuple[str, list[list[float]]]]:
     """Yield the first coordinates of the designs of a sample, hidden and observed, by name."""
-    if portrait.hidden is not None and portrait.hidden != portrait.observed:
-        yield "hidden", portrait.hidden
-    yield "observed", portrait.observed
+    if sample.hidden is not None and sample.hidden != sample.observed:
+        yield "hidden", sample.hidden
+    yield "observed", sample.observed
 
 
 def _different_designs(data: ReportData) -> Iterator[TaskSample]:
     """Yield the samples with continuous designs; variants with the same designs share one."""
     seen = set()
-    for portrait in choose_portraits(data.portraits):
-        values = np.array(portrait.observed)
-        first = (portrait.task, str(portrait.observed[:9]), str((portrait.hidden or [])[:9]))
+    for sample in choose_samples(data.task_samples):
+        values = np.array(sample.observed)
+        first = (sample.task, str(sample.observed[:9]), str((sample.hidden or [])[:9]))
         if first not in seen and not np.array_equal(values, values.round()):
             seen.add(first)
-            yield portrait
+            yield sample
 
 
-def _table(portrait: TaskSample) -> pd.DataFrame:
+def _table(sample: TaskSample) -> pd.DataFrame:
     columns = {
         f"{name}_{i}": column
-        for name, designs in _coordinate_tables(portrait)
+        for name, designs in _coordinate_tables(sample)
         for i, column in enumerate(zip(*designs, strict=True))
     }
-    return pd.DataFrame({**columns, "y": portrait.y})
+    return pd.DataFrame({**columns, "y": sample.y})
 
 
 @dataclass(frozen=True)

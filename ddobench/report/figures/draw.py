@@ -31,8 +31,8 @@ from matplotlib.ticker import (
 from matplotlib.transforms import ScaledTranslation
 from numpy.typing import ArrayLike, NDArray
 
+from ddobench.report.tables.formatting import MINUS, format_number
 from ddobench.report.tables.styles import Style
-from ddobench.report.tables.table import MINUS, format_number
 
 INK, FAINT, PALE, MUTED, TINT = "#1f2933", "#7b8794", "#e4e7eb", "#c3cad1", "#cfe0ec"
 BEST_VISIBLE = Style("best visible design", FAINT, "", (1.5, 1.5), (), "best visible design")

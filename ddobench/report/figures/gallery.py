@@ -10,8 +10,8 @@ from ddobench.progress import track
 from ddobench.report.data import ReportData
 from ddobench.report.figures import design_figures, graph_figures, line_figures, row_figures
 from ddobench.report.figures.figure import Figure, FigureFunction
+from ddobench.report.tables.formatting import name_runs
 from ddobench.report.tables.select import BY_N
-from ddobench.report.tables.table import name_runs
 
 LEADING = 10  # figures at the top of the page
 MOST_FAMILIES = (

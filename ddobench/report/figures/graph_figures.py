@@ -21,14 +21,14 @@ from ddobench.report.figures.graph_plots import (
     name_shape,
     order_edges,
 )
-from ddobench.report.tables.select import BY_N, BY_TASK
-from ddobench.report.tables.table import (
+from ddobench.report.tables.formatting import (
     file_stem,
     format_number,
     format_percent,
     name_runs,
     row_stem,
 )
+from ddobench.report.tables.select import BY_N, BY_TASK
 from ddobench.store.records import TaskSample
 
 Details = dict[str, Any]
@@ -93,11 +93,11 @@ def part_settings(config: Mapping[str, Any], part: str) -> Mapping[str, Any]:
 
 def find_truth(data: ReportData, run: "pd.Series[Any]") -> TrueGraph | None:
     """Return the graph in the sample of the task, None if a run's graph may differ."""
-    for portrait in data.portraits:
-        shown = (portrait.task, portrait.task_variant, portrait.d, portrait.n)
-        if shown == tuple(run[["task", "task_variant", "d", "n"]]) and portrait.edges is not None:
-            truth = TrueGraph.of(portrait.d, portrait.edges)
-            same = portrait.seed == run["seed"] or name_shape(truth.graph) != ""
+    for sample in data.task_samples:
+        shown = (sample.task, sample.task_variant, sample.d, sample.n)
+        if shown == tuple(run[["task", "task_variant", "d", "n"]]) and sample.edges is not None:
+            truth = TrueGraph.of(sample.d, sample.edges)
+            same = sample.seed == run["seed"] or name_shape(truth.graph) != ""
             return truth if same else None
     return None
 
@@ -119,53 +119,53 @@ def mark_edges(nodes: int, edges: Iterable[Iterable[int]], truth: TrueGraph | No
 def true_graphs(data: ReportData) -> Iterator[Figure]:
     """Draw the graph of each task; variants with the same shape share a figure."""
     groups: dict[tuple[str, object], list[TaskSample]] = {}
-    for portrait in choose_portraits(data.portraits):
-        if portrait.edges is not None:
-            graph = TrueGraph.of(portrait.d, portrait.edges).graph
-            shape = name_shape(graph) or (portrait.d, frozenset(graph.edges))
-            groups.setdefault((portrait.task, shape), []).append(portrait)
+    for sample in choose_samples(data.task_samples):
+        if sample.edges is not None:
+            graph = TrueGraph.of(sample.d, sample.edges).graph
+            shape = name_shape(graph) or (sample.d, frozenset(graph.edges))
+            groups.setdefault((sample.task, shape), []).append(sample)
     for group in groups.values():
-        portrait, *others = sorted(group, key=preference)
-        caption = _graph_caption(portrait)
+        sample, *others = sorted(group, key=preference)
+        caption = _graph_caption(sample)
         if others:
             names = ", ".join(other.task_variant or "the default" for other in others)
             caption += f" The same shape for {names}."
-        name = name_portrait(portrait)
+        name = name_sample(sample)
         yield Figure(
-            "graph", file_stem("graph", portrait.task, portrait.task_variant, f"d{portrait.d}"),
-            f"True graph: {name}", caption, portrait.task,
-            pd.DataFrame(portrait.edges, columns=["a", "b"]), portrait_commands(data, portrait),
-            ShapePlot(f"True graph: {name}", portrait.d), about_task=True,
+            "graph", file_stem("graph", sample.task, sample.task_variant, f"d{sample.d}"),
+            f"True graph: {name}", caption, sample.task,
+            pd.DataFrame(sample.edges, columns=["a", "b"]), sample_commands(data, sample),
+            ShapePlot(f"True graph: {name}", sample.d), about_task=True,
         )  # fmt: skip
 
 
-def portrait_commands(data: ReportData, portrait: TaskSample) -> tuple[str, ...]:
+def sample_commands(data: ReportData, sample: TaskSample) -> tuple[str, ...]:
     """Return the commands that ran the task of a sample."""
-    size = {name: [getattr(portrait, name)] for name in ("task", "task_variant", "d", "n")}
+    size = {name: [getattr(sample, name)] for name in ("task", "task_variant", "d", "n")}
     return data.commands(pd.DataFrame(size))
 
 
-def choose_portraits(portraits: Iterable[TaskSample]) -> list[TaskSample]:
+def choose_samples(samples: Iterable[TaskSample]) -> list[TaskSample]:
     """Choose for each variant the smallest dimension that shows the pattern, with most rows."""
     chosen: dict[tuple[str, str], TaskSample] = {}
-    for portrait in sorted(portraits, key=preference):
-        chosen.setdefault((portrait.task, portrait.task_variant), portrait)
+    for sample in sorted(samples, key=preference):
+        chosen.setdefault((sample.task, sample.task_variant), sample)
     return [chosen[key] for key in sorted(chosen)]
 
 
-def preference(portrait: TaskSample) -> tuple[bool, int, int, int]:
+def preference(sample: TaskSample) -> tuple[bool, int, int, int]:
     """Return a sort key: the sample to show comes first."""
-    small = portrait.d < 7  # too few dimensions to show a pattern
-    return small, -portrait.d if small else portrait.d, -portrait.n, portrait.seed
+    small = sample.d < 7  # too few dimensions to show a pattern
+    return small, -sample.d if small else sample.d, -sample.n, sample.seed
 
 
-def name_portrait(portrait: TaskSample) -> str:
+def name_sample(sample: TaskSample) -> str:
     """Name the task, variant and dimension of a sample."""
-    return ", ".join(filter(None, [portrait.task, portrait.task_variant, f"d = {portrait.d}"]))
+    return ", ".join(filter(None, [sample.task, sample.task_variant, f"d = {sample.d}"]))
 
 
-def _graph_caption(portrait: TaskSample) -> str:
-    graph = TrueGraph.of(portrait.d, portrait.edges or ()).graph
+def _graph_caption(sample: TaskSample) -> str:
+    graph = TrueGraph.of(sample.d, sample.edges or ()).graph
     cliques = list(nx.find_cliques(graph))
     sizes = sorted({len(clique) for clique in cliques})
     shape = name_shape(graph)
@@ -173,8 +173,8 @@ def _graph_caption(portrait: TaskSample) -> str:
     span = f"{sizes[0]}" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
     shaded = " Cliques of three or more are shaded." if sizes[-1] > 2 else ""
     return (
-        f"{named}Nodes are the {portrait.d} variables; an edge joins two variables that share a "
-        f"term of the function (seed {portrait.seed}). {graph.number_of_edges()} edges and "
+        f"{named}Nodes are the {sample.d} variables; an edge joins two variables that share a "
+        f"term of the function (seed {sample.seed}). {graph.number_of_edges()} edges and "
         f"{len(cliques)} maximal cliques. The cliques have {span} variables.{shaded}"
     )
 

@@ -25,6 +25,7 @@ from ddobench.report.figures.series import (
     name_series,
     rank_series,
 )
+from ddobench.report.tables.formatting import file_stem, name_runs, row_stem
 from ddobench.report.tables.select import (
     BY_D,
     BY_N,
@@ -40,7 +41,6 @@ from ddobench.report.tables.select import (
 from ddobench.report.tables.setting_sweeps import Sweep
 from ddobench.report.tables.standings import Lineup, find_lineups
 from ddobench.report.tables.styles import DASHES, MARKERS, REFERENCE, USUAL, Style, role_of
-from ddobench.report.tables.table import file_stem, name_runs, row_stem
 from ddobench.stats.samples import share_at_least, share_band
 
 _DIMENSION = Axis("dimension $d$", "sizes")

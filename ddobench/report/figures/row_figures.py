@@ -42,11 +42,11 @@ from ddobench.report.tables.factorial import (
     name_factorial,
     share_table,
 )
+from ddobench.report.tables.formatting import file_stem, format_p, name_runs, row_stem
 from ddobench.report.tables.paired import explain_controls
 from ddobench.report.tables.select import BY_SIZE, SERIES, is_best_visible
 from ddobench.report.tables.standings import Lineup, Ranking, rank_methods
 from ddobench.report.tables.styles import Style, explain_signs
-from ddobench.report.tables.table import file_stem, format_p, name_runs, row_stem
 from ddobench.scores import HEADLINE, find_score
 
 

@@ -5,9 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from ddobench.report.tables.select import BY_SIZE, SERIES
-from ddobench.report.tables.styles import Key, Style
-from ddobench.report.tables.table import (
+from ddobench.report.tables.formatting import (
     DASH,
     Column,
     Group,
@@ -18,6 +16,8 @@ from ddobench.report.tables.table import (
     row_stem,
     word_column,
 )
+from ddobench.report.tables.select import BY_SIZE, SERIES
+from ddobench.report.tables.styles import Key, Style
 from ddobench.scores import HELD_OUT_ERROR
 
 _KEYS = [*BY_SIZE, *SERIES]

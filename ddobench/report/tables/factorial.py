@@ -15,9 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ddobench.registry import PARTS
-from ddobench.report.tables.select import BY_SIZE, LOST, scored_runs
-from ddobench.report.tables.styles import privileges_of
-from ddobench.report.tables.table import (
+from ddobench.report.tables.formatting import (
     Column,
     Group,
     Table,
@@ -30,6 +28,8 @@ from ddobench.report.tables.table import (
     row_stem,
     word_column,
 )
+from ddobench.report.tables.select import BY_SIZE, LOST, scored_runs
+from ddobench.report.tables.styles import privileges_of
 from ddobench.scores import BEST_VISIBLE, HEADLINE
 from ddobench.stats.samples import mean_interval
 from ddobench.stats.variance import decompose

@@ -7,15 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ddobench.report.tables.select import (
-    BY_SIZE,
-    BY_TASK,
-    SERIES,
-    expected_seeds,
-    scored_runs,
-)
-from ddobench.report.tables.styles import Key, Style
-from ddobench.report.tables.table import (
+from ddobench.report.tables.formatting import (
     DASH,
     INTERVAL_RULE,
     Column,
@@ -31,6 +23,14 @@ from ddobench.report.tables.table import (
     row_stem,
     word_column,
 )
+from ddobench.report.tables.select import (
+    BY_SIZE,
+    BY_TASK,
+    SERIES,
+    expected_seeds,
+    scored_runs,
+)
+from ddobench.report.tables.styles import Key, Style
 from ddobench.scores import (
     BEST_VISIBLE,
     HEADLINE,
@@ -47,7 +47,7 @@ from ddobench.stats.samples import Sample, interquartile_mean, iqm_interval, mea
 
 GAIN = ("gain_mean", "gain_low", "gain_high", "gain_interval", "gain_pairs")
 INTERVAL_NOTE = f"Mean over seeds [95\u00a0% interval: {INTERVAL_RULE}]."
-Position = Literal["above", "below", "open", ""]  # of an interval; "": there is none
+Position = Literal["above", "below", "open", ""]  # of an interval, if there is one
 
 _COUNTS = ["seeds", "ok", "declined", "failed", "missing", "unscored"]
 _INTERVAL = ("mean", "low", "high", "interval")

@@ -8,9 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from ddobench.report.tables.select import BY_N, BY_SIZE, BY_TASK, SERIES, plainest_variants
-from ddobench.report.tables.styles import Key, Style
-from ddobench.report.tables.table import (
+from ddobench.report.tables.formatting import (
     DASH,
     INTERVAL_RULE,
     Column,
@@ -26,6 +24,8 @@ from ddobench.report.tables.table import (
     row_stem,
     word_column,
 )
+from ddobench.report.tables.select import BY_N, BY_SIZE, BY_TASK, SERIES, plainest_variants
+from ddobench.report.tables.styles import Key, Style
 from ddobench.scores import HEADLINE, contrasted_scores, find_score
 from ddobench.stats.samples import (
     FEW,

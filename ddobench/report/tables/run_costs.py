@@ -6,9 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from ddobench.report.tables.select import BY_SIZE, BY_TASK, SERIES
-from ddobench.report.tables.styles import Key, Style
-from ddobench.report.tables.table import (
+from ddobench.report.tables.formatting import (
     DASH,
     Column,
     Group,
@@ -20,6 +18,8 @@ from ddobench.report.tables.table import (
     row_stem,
     word_column,
 )
+from ddobench.report.tables.select import BY_SIZE, BY_TASK, SERIES
+from ddobench.report.tables.styles import Key, Style
 from ddobench.scores import SECONDS_CPU
 
 _COLUMNS = [*BY_SIZE, *SERIES, "label", "mean", "least", "most", "seeds"]

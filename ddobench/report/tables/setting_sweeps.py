@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ddobench.report.tables.select import BY_SIZE, SERIES, scored_runs, share_of_optimum
-from ddobench.report.tables.styles import Key, Style, explain_signs
-from ddobench.report.tables.table import (
+from ddobench.report.tables.formatting import (
     DASH,
     INTERVAL_RULE,
     Column,
@@ -26,6 +24,8 @@ from ddobench.report.tables.table import (
     row_stem,
     word_column,
 )
+from ddobench.report.tables.select import BY_SIZE, SERIES, scored_runs, share_of_optimum
+from ddobench.report.tables.styles import Key, Style, explain_signs
 from ddobench.scores import HEADLINE, SHARE
 from ddobench.stats.samples import Sample, mean_intervals
 from ddobench.variants import format_variant, split_variant

@@ -19,16 +19,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from ddobench.report.tables.select import (
-    BY_N,
-    BY_SIZE,
-    expected_seeds,
-    plainest_variants,
-    scored_runs,
-    shares_by_size,
-)
-from ddobench.report.tables.styles import REMARK_SIGN, Key, Style
-from ddobench.report.tables.table import (
+from ddobench.report.tables.formatting import (
     DASH,
     Column,
     Group,
@@ -43,6 +34,15 @@ from ddobench.report.tables.table import (
     number_column,
     word_column,
 )
+from ddobench.report.tables.select import (
+    BY_N,
+    BY_SIZE,
+    expected_seeds,
+    plainest_variants,
+    scored_runs,
+    shares_by_size,
+)
+from ddobench.report.tables.styles import REMARK_SIGN, Key, Style
 from ddobench.scores import HEADLINE, standing_scores
 from ddobench.stats.samples import interquartile_mean, iqm_interval
 

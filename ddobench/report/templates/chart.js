@@ -67,7 +67,7 @@ function valuePanel(curve, scores, lines, marks, x, width) {
     svg.append(draw("line", { class: `line mark ${name}`, x1: LEFT, x2: width - RIGHT,
       y1: y(scores[name]), y2: y(scores[name]) }));
   }
-  for (const [name] of lines) { // the dashed ones on top, lest equal curves hide each other
+  for (const [name] of lines) { // dashed lines on top, so that equal curves stay visible
     svg.append(draw("path", { class: `line ${name}`, d: pathOf(curve, name, x, y),
       "clip-path": "url(#curve-clip)" }));
   }

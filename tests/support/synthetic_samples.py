@@ -1,4 +1,4 @@
-"""Portraits of tasks made by hand, for the tests of the pictures of graphs."""
+"""Synthetic task samples, for the tests of figures."""
 
 import numpy as np
 
@@ -13,10 +13,10 @@ def chain(d: int) -> Edges:
     return list(Graph.from_cliques(d, [(i, i + 1, i + 2) for i in range(0, d - 2, 2)]).edges)
 
 
-def portrait(
+def task_sample(
     d: int = 7, task: str = "chain", variant: str = "", n: int = 100, edges: Edges | None = None
 ) -> TaskSample:
-    """Return the portrait of a task with normal designs behind a map."""
+    """Return the sample of a task with normal designs behind a map."""
     hidden = np.random.default_rng(0).normal(size=(n, 3))
     return TaskSample(
         task=task,
