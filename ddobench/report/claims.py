@@ -124,24 +124,34 @@ def _answer_growth(answers: Sequence[Answer], question: Question) -> Answer:
 
 
 def _answer(runs: pd.DataFrame, question: Question, d: int) -> Answer:
+    """Return the numbers of the seeds that all sides have at one d."""
     where = f"d = {d}"
-    cell = runs[
-        (runs["task"] == question.task)
-        & (runs["n"] == question.n)
-        & (runs["d"] == d)
-        & (runs["budget"] == question.budget)
+    wanted = {"task": question.task, "n": question.n, "d": d, "budget": question.budget}
+    runs = runs[(runs[[*wanted]] == [*wanted.values()]).all(axis=1)]
+    runs = runs[_same_words(runs["task_variant"], question.task_variant)]
+    if question.seeds is not None:
+        runs = runs[runs["seed"].isin([*question.seeds])]
+    if question.but is not None:
+        runs = runs[~runs["seed"].isin([*question.but])]
+    unit = find_score(question.score).unit
+    sign = unit.sign
+    if unit.sign_column:
+        named = "".join(runs[unit.sign_column].head(1))
+        sign = {"raw": "raw units", "": "raw units"}.get(named, named)
+    found = [
+        own[_same_words(own["method_variant"], side.method_variant)]
+        for side in question.sides
+        for own in [runs[runs["method"] == side.method]]
     ]
-    cell = cell[_same_words(cell["task_variant"], question.task_variant)]
-    cell = cell[cell["seed"].map(lambda seed: _is_asked(question, seed)).astype(bool)]
-    found = [_select(cell, side) for side in question.sides]
     absent = [str(side) for side, own in zip(question.sides, found, strict=True) if own.empty]
-    unit = _unit(cell, question.score)
     if absent:
-        empty = pd.Series(dtype=float)
         seeds = f" with seeds {question.seeds}" if question.seeds else ""
         reason = f"no run of {' and '.join(absent)} at {where}{seeds}"
-        return Answer(where, empty, 0, unit, reason)
-    columns = [_scores(own, question) for own in found]
+        return Answer(where, pd.Series(dtype=float), 0, sign, reason)
+    columns = []
+    for own in (side.set_index("seed") for side in found):
+        score = own[question.score].where(own["status"] == "ok")  # NaN if declined or failed
+        columns.append(score - own[question.minus] if question.minus else score)
     table = pd.concat(columns, axis=1, join="inner")
     whole = table.dropna()
     values = whole.iloc[:, 0] - (whole.iloc[:, 1] if len(columns) > 1 else 0.0)
@@ -150,46 +160,21 @@ def _answer(runs: pd.DataFrame, question: Question, d: int) -> Answer:
     moments = pd.to_datetime(counted["finished"], utc=True, errors="coerce", format="ISO8601")
     whole_at = moments.groupby(counted["seed"].to_numpy()).max()
     return Answer(
-        where, values, len(table) - len(values), unit, reason,
+        where, values, len(table) - len(values), sign, reason,
         oldest=moments.min() if moments.notna().any() else None,
         undated=bool(moments.isna().any()),
         seen=whole_at.min() if whole_at.notna().any() else None,
     )  # fmt: skip
 
 
-def _is_asked(question: Question, seed: int) -> bool:
-    wanted = question.seeds is None or seed in question.seeds
-    return wanted and not (question.but is not None and seed in question.but)
-
-
 def _format(bound: float) -> str:
     return f"{bound:g}".replace("-", MINUS)
-
-
-def _select(cell: pd.DataFrame, side: Side) -> pd.DataFrame:
-    own = cell[cell["method"] == side.method]
-    return own[_same_words(own["method_variant"], side.method_variant)]
-
-
-def _scores(runs: pd.DataFrame, question: Question) -> "pd.Series[float]":
-    """Return the score by seed, NaN for runs that declined or failed."""
-    runs = runs.set_index("seed")
-    score = runs[question.score].where(runs["status"] == "ok")
-    return score - runs[question.minus] if question.minus else score
 
 
 def _same_words(variants: "pd.Series[str]", wanted: str) -> "pd.Series[bool]":
     """Return which variants have the wanted settings, in any order."""
     settings = split_variant(wanted)
     return variants.map(lambda variant: split_variant(variant) == settings).astype(bool)
-
-
-def _unit(cell: pd.DataFrame, score: str) -> str:
-    unit = find_score(score).unit
-    if unit.sign_column:
-        named = "".join(cell[unit.sign_column].head(1))
-        return {"raw": "raw units", "": "raw units"}.get(named, named)
-    return unit.sign
 
 
 @dataclass(frozen=True)

@@ -57,18 +57,17 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 10**9
 
 
-def _is_vector(value: Any) -> bool:
+def _is_table(value: Any, axes: int) -> bool:
     found = _array(value)
-    return found is not None and found.ndim == 1 and len(found) > 0 and _fits(found)
+    return found is not None and found.ndim == axes and found.size > 0 and _fits(found)
+
+
+def _is_vector(value: Any) -> bool:
+    return _is_table(value, 1)
 
 
 def _is_matrix(value: Any) -> bool:
-    found = _array(value)
-    return found is not None and found.ndim == 2 and found.size > 0 and _fits(found)
-
-
-def _is_square(value: Any) -> bool:
-    return _is_matrix(value) and len(value) == len(value[0])
+    return _is_table(value, 2)
 
 
 def _are_edges(value: Any) -> bool:
@@ -125,7 +124,7 @@ def _same_width(one: Any, other: Any) -> bool:
 
 _EXPECTED: dict[str, Callable[[Any], bool]] = {
     "edges": _are_edges,
-    "pseudo_hessian": _is_square,
+    "pseudo_hessian": lambda value: _is_matrix(value) and len(value) == len(value[0]),
     "cliques": _is_count,
     "clique_sizes": _are_numbers,
     "dropped_edges": _is_count,

@@ -74,6 +74,7 @@ def render_page(contents: Contents) -> str:
     data = contents.data
     script = environment.get_template("script.js").render()
     leading = choose_leading(contents.figures)
+    sizes = np.cumsum([len(contents.svgs[figure.name]) for figure in leading])
     aside = [figure for figure in contents.figures if figure not in leading]
     addresses = first_addresses(data.runs)
     board = contents.tables["leaderboard"].groups
@@ -84,8 +85,8 @@ def render_page(contents: Contents) -> str:
         counts=data.runs["status"].value_counts().to_dict(),
         summary=summarise(data, contents.judged),
         leading=[
-            _figure_part(figure, contents, embedded=embedded)
-            for figure, embedded in zip(leading, _fit(leading, contents), strict=True)
+            _figure_part(figure, contents, embedded=size <= MOST_BYTES)
+            for figure, size in zip(leading, sizes, strict=True)
         ],
         tasks=[_task_part(task, contents, aside) for task in sorted(data.runs["task"].unique())],
         looks=_looks(data),
@@ -171,12 +172,6 @@ def _claim_parts(judged: Judgement) -> list[dict[str, Any]]:
         }
         for source, own in by_source(judged.verdicts).items()
     ]  # fmt: skip
-
-
-def _fit(leading: Sequence[Figure], contents: Contents) -> list[bool]:
-    """Return which of the leading figures are embedded; of the others the page shows the files."""
-    sizes = np.cumsum([len(contents.svgs[figure.name]) for figure in leading])
-    return [bool(size <= MOST_BYTES) for size in sizes]
 
 
 def _figure_part(figure: Figure, contents: Contents, *, embedded: bool = False) -> dict[str, Any]:

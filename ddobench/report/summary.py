@@ -60,7 +60,7 @@ def summarise(data: ReportData, judged: Judgement) -> Summary:
 def _is_valued(own: pd.DataFrame, data: ReportData) -> bool:
     """Return whether proposed designs were measured, which a task from a table of rows cannot."""
     proposing = [row for row in _rows(own) if not is_best_visible(row["method"])]
-    runs = [_runs_of(row, data, [*BY_SIZE, *SERIES]) for row in proposing]
+    runs = [_runs_of(row, data) for row in proposing]
     return not proposing or any(one[HEADLINE.name].notna().any() for one in runs)
 
 
@@ -91,11 +91,12 @@ def _beats_best_visible(own: pd.DataFrame) -> bool:
 def _describe_task(own: pd.DataFrame, data: ReportData) -> str:
     """Name the best methods of one task, and the best without a remark where that is another."""
     first = own[own["rank"] == own["rank"].min()]
-    best = _format_merit(_share_of_best_visible(own, data))
+    runs = _runs_of(own.iloc[0], data, BY_SIZE).drop_duplicates("seed")
+    best = _merit(runs, BEST_VISIBLE.name)
     place = name_runs(own.iloc[0], "d", "n")
     if any(map(is_best_visible, first["method"])):
         return f"{place}: {_none_of(own, data)} is above the best visible design, which has {best}."
-    text = f"{place}: {_name(first, data)} with {_merit(first.iloc[0], data)}"
+    text = f"{place}: {_name(first, data)} with {_merit(_runs_of(first.iloc[0], data))}"
     if not _beats_best_visible(first.head(1)):
         text += ", not shown to beat the best visible design"
     text += f"; the best visible design has {best.removesuffix(_OF_OPTIMUM)}"
@@ -104,7 +105,7 @@ def _describe_task(own: pd.DataFrame, data: ReportData) -> str:
     if len(fair) and not set(fair.index) & set(first.index):
         returned = any(map(is_best_visible, fair["method"]))
         name = "the best visible design" if returned else _name(fair, data)
-        merit = _merit(fair.iloc[0], data).removesuffix(_OF_OPTIMUM)
+        merit = _merit(_runs_of(fair.iloc[0], data)).removesuffix(_OF_OPTIMUM)
         text += f"; the best without {REMARK_SIGN} is {name} with {merit}"
     return f"{text}."
 
@@ -124,27 +125,19 @@ def _name(rows: pd.DataFrame, data: ReportData) -> str:
     return " and ".join(data.style(row).label for row in _rows(rows))
 
 
-def _merit(row: "pd.Series[Any]", data: ReportData) -> str:
-    runs = _runs_of(row, data, [*BY_SIZE, *SERIES])
-    return _format_merit((share_of_optimum(runs).mean(), runs[HEADLINE.name].mean()))
-
-
-def _share_of_best_visible(own: pd.DataFrame, data: ReportData) -> tuple[float, float]:
-    runs = _runs_of(own.iloc[0], data, BY_SIZE).drop_duplicates("seed")
-    return share_of_optimum(runs, BEST_VISIBLE.name).mean(), runs[BEST_VISIBLE.name].mean()
-
-
-def _runs_of(row: "pd.Series[Any]", data: ReportData, keys: list[str]) -> pd.DataFrame:
-    runs = data.runs[data.runs["status"] == "ok"]
-    return runs[(runs[keys] == [row[key] for key in keys]).all(axis=1)]
-
-
-def _format_merit(share_and_value: tuple[float, float]) -> str:
-    """Format a share of the optimum, or a value where no optimum is known."""
-    share, value = share_and_value
+def _merit(runs: pd.DataFrame, column: str = HEADLINE.name) -> str:
+    """Format the mean share of the optimum, or the mean value where no optimum is known."""
+    share = share_of_optimum(runs, column).mean()
     if np.isfinite(share):
         return f"{format_percent(share)}{_OF_OPTIMUM}"
-    return f"{format_number(value)} sd"
+    return f"{format_number(runs[column].mean())} sd"
+
+
+def _runs_of(
+    row: "pd.Series[Any]", data: ReportData, keys: Sequence[str] = (*BY_SIZE, *SERIES)
+) -> pd.DataFrame:
+    runs = data.runs[data.runs["status"] == "ok"]
+    return runs[(runs[[*keys]] == [row[key] for key in keys]).all(axis=1)]
 
 
 def _describe_invalid(ranked: pd.DataFrame, data: ReportData) -> str:

@@ -239,7 +239,8 @@ def describe_verdicts(verdicts: Sequence[Verdict]) -> Table:
                lambda v: list(SIGNS).index(v.result), words=True, width=0.12),
         Column("claim", lambda v: v.claim.text, words=True, width=0.28),
         Column("background", lambda v: v.claim.where, words=True, width=0.13),
-        Column("numbers", _format_result, words=True, width=0.31),
+        Column("numbers", lambda v: "; ".join(filter(None, [format_numbers(v), format_reason(v)])),
+               words=True, width=0.31),
     ]  # fmt: skip
     groups = [
         Group(TITLES[source], f"claims-{source}", own, columns)
@@ -247,10 +248,6 @@ def describe_verdicts(verdicts: Sequence[Verdict]) -> Table:
     ]
     note = NOTE if verdicts else ""
     return Table("claims", "Claims", note, verdict_table(verdicts), groups)
-
-
-def _format_result(verdict: Verdict) -> str:
-    return "; ".join(filter(None, [format_numbers(verdict), format_reason(verdict)]))
 
 
 DECLARED = "declared"

@@ -86,7 +86,8 @@ def write_report(
     if unknown:
         raise UsageError(f"a filter must be one of {', '.join(FILTERS)}, got {unknown[0]!r}")
     claimed = read_claims(claims)  # first, so that errors in the file are reported at once
-    packaged = _packaged_report()
+    text = resources.files("ddobench.conf").joinpath("report.yaml").read_text(encoding="utf-8")
+    packaged = yaml.safe_load(text)
     noted = packaged["method_remarks"] if method_remarks is None else method_remarks
     data = ReportData.read(source, filters, noted)
     judged = judge_all(data.runs, claimed)
@@ -209,12 +210,6 @@ def _report_command(
 
 def _from_here(path: Path) -> str:
     return os.path.relpath(path)
-
-
-def _packaged_report() -> dict[str, Any]:
-    """Return the report settings of the package."""
-    text = resources.files("ddobench.conf").joinpath("report.yaml").read_text(encoding="utf-8")
-    return dict(yaml.safe_load(text))
 
 
 def clear_stale(report: Path, files: Mapping[Path, bytes]) -> Path:

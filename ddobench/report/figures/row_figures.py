@@ -36,7 +36,6 @@ from ddobench.report.tables.factorial import (
     REST,
     SEED,
     TIMES,
-    Factorial,
     combination_table,
     describe_factorial,
     name_factorial,
@@ -283,13 +282,9 @@ def variance_by_part(data: ReportData) -> Iterator[Figure]:
         )
         text = " ".join([text, *(f"{name_factorial(o)}: {describe_factorial(o)}" for o in own)])
         yield Figure("factorial", file_stem("cross", shown), title, text, "",
-                     pd.concat([shares, gains], ignore_index=True), _factorial_commands(data, own),
+                     pd.concat([shares, gains], ignore_index=True),
+                     data.commands(pd.DataFrame([one.place for one in own])),
                      FactorialPlot(title, labels), table="cross")  # fmt: skip
-
-
-def _factorial_commands(data: ReportData, factorials: list[Factorial]) -> tuple[str, ...]:
-    places = pd.DataFrame([one.place for one in factorials])
-    return tuple(sorted(set(data.runs.merge(places, on=FACTORIAL)["command"]) - {""}))
 
 
 @dataclass(frozen=True)

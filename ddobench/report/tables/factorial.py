@@ -56,7 +56,7 @@ EXPLANATION = (
 class Factorial:
     """A complete factorial of parts, and what was left out to make it complete."""
 
-    place: Mapping[str, Any]  # its size and method, by column
+    place: dict[str, Any]  # its size and method, by column
     levels: Mapping[str, tuple[str, ...]]  # of every part that varies
     seeds: tuple[int, ...]
     scores: NDArray[np.float64]  # (levels of the first part, of the second, ..., S)
@@ -74,19 +74,14 @@ def find_factorials(runs: pd.DataFrame) -> list[Factorial]:
     """Return the complete factorials of two or more parts with two or more seeds."""
     if not {*PARTS} <= {*runs}:
         return []
-    plain = runs[
-        runs["method_variant"].map(_changes_parts_alone) & runs[[*PARTS]].notna().all(axis=1)
-    ]
+    only_parts = runs["method_variant"].map(lambda text: {*split_variant(text)} <= {*PARTS})
+    plain = runs[only_parts & runs[[*PARTS]].notna().all(axis=1)]
     found = [_find_factorial(dict(zip(FACTORIAL, key, strict=True)), own)
              for key, own in plain.groupby(FACTORIAL, sort=True)]  # fmt: skip
     return [factorial for factorial in found if factorial is not None]
 
 
-def _changes_parts_alone(variant: str) -> bool:
-    return {*split_variant(variant)} <= {*PARTS}
-
-
-def _find_factorial(place: Mapping[Any, Any], runs: pd.DataFrame) -> Factorial | None:
+def _find_factorial(place: dict[str, Any], runs: pd.DataFrame) -> Factorial | None:
     exchanged = [part for part in PARTS if len(runs[part].unique()) > 1]
     scored = scored_runs(runs)
     axes = [*exchanged, SEED]
@@ -153,18 +148,10 @@ def share_table(factorials: Iterable[Factorial]) -> pd.DataFrame:
         for source in sorted(sources, key=lambda name: name in (SEED, REST)):
             squares, freedom = sources[source]
             share = squares / total if total > 0 else np.nan
-            rows.append(
-                {
-                    **factorial.place,
-                    "source": source,
-                    "parts": ", ".join(names),
-                    "share": share,
-                    "squares": squares,
-                    "freedom": freedom,
-                    "runs": factorial.scores.size,
-                    "seeds": len(factorial.seeds),
-                }
-            )
+            rows.append(factorial.place | {
+                "source": source, "parts": ", ".join(names), "share": share, "squares": squares,
+                "freedom": freedom, "runs": factorial.scores.size, "seeds": len(factorial.seeds),
+            })  # fmt: skip
     return pd.DataFrame(rows, columns=_SHARES)
 
 
@@ -183,20 +170,12 @@ def level_table(factorials: Iterable[Factorial]) -> pd.DataFrame:
             for i, level in enumerate(levels):
                 own = factorial.gains.take(i, axis=axis)
                 by_seed = own.reshape(-1, len(factorial.seeds)).mean(axis=0)
-                ends = mean_interval(by_seed)
-                rows.append(
-                    {
-                        **factorial.place,
-                        "part": part,
-                        "level": level,
-                        "combinations": own.size // len(factorial.seeds),
-                        "mean": by_seed.mean(),
-                        "low": ends.low,
-                        "high": ends.high,
-                        "value": by_seed.mean() + factorial.best_visible.mean(),
-                        "best_visible": factorial.best_visible.mean(),
-                    }
-                )
+                ends, best = mean_interval(by_seed), factorial.best_visible.mean()
+                rows.append(factorial.place | {
+                    "part": part, "level": level, "combinations": own.size // len(factorial.seeds),
+                    "mean": by_seed.mean(), "low": ends.low, "high": ends.high,
+                    "value": by_seed.mean() + best, "best_visible": best,
+                })  # fmt: skip
     return pd.DataFrame(rows, columns=_LEVELS)
 
 

@@ -54,18 +54,16 @@ def paired_changes(asked: Sequence[tuple[ArrayLike, ArrayLike, str]]) -> list[di
     NaN marks a missing value. `improvement` is the share of pairs where the first is better, ties
     counted half.
     """
-    whole = [_drop_missing(first, second) for first, second, _ in asked]
+    whole = []
+    for first, second, _ in asked:
+        a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+        both = np.isfinite(a) & np.isfinite(b)
+        whole.append((a[both], b[both]))
     found = iter(paired_differences([pair for pair in whole if len(pair[0])]))
     return [
         _describe(next(found), score) if len(pair[0]) else {"pairs": 0}
         for pair, (_, _, score) in zip(whole, asked, strict=True)
     ]
-
-
-def _drop_missing(first: ArrayLike, second: ArrayLike) -> tuple[Sample, Sample]:
-    a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
-    both = np.isfinite(a) & np.isfinite(b)
-    return a[both], b[both]
 
 
 def _describe(found: Difference, score: str) -> dict[str, Any]:

@@ -187,8 +187,11 @@ def describe_settings(table: pd.DataFrame, styles: Mapping[Key, Style]) -> Table
 
 
 def _level_column(heading: str, level: str) -> Column:
-    return Column(heading, lambda row: _format_cell(row["levels"].get(level)),
-                  lambda row: _sort_value(row["levels"].get(level)))  # fmt: skip
+    def value(row: Row) -> float:
+        cell = row["levels"].get(level)
+        return float("nan") if cell is None else float(cell[f"{cell['measure']}_mean"])
+
+    return Column(heading, lambda row: _format_cell(row["levels"].get(level)), value)
 
 
 def _ranked_series(sweep: pd.DataFrame) -> list[pd.DataFrame]:
@@ -214,10 +217,6 @@ def _format_cell(row: Row | None) -> str:
         format_digits(unit.scale * row[f"{row['measure']}_{part}"], unit.digits) for part in _PARTS
     )
     return mean if DASH in (mean, low) else f"{mean} [{low}, {high}]"
-
-
-def _sort_value(row: Row | None) -> float:
-    return float("nan") if row is None else float(row[f"{row['measure']}_mean"])
 
 
 def _explain(sweep: pd.DataFrame, notes: Sequence[str]) -> str:
