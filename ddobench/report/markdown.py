@@ -81,12 +81,12 @@ def _not_reproduced(judged: Judgement) -> list[str]:
 
 def _explain(outcome: Outcome, by_id: Mapping[str, Verdict]) -> str:
     verdict = outcome.verdict
-    lines = [f"- {_text(verdict.claim.text)} This {RESULTS[verdict.result]}: "
+    lines = [f"- {_text(verdict.claim.text)} This claim {RESULTS[verdict.result]}: "
              f"{_text(format_numbers(verdict))}."]  # fmt: skip
     for name in verdict.claim.explained_by:
         control = by_id[name]
         result = RESULTS.get(control.result, "was not run")
-        lines.append(f"  - Control: {_text(control.claim.text)} This {result}: "
+        lines.append(f"  - Control: {_text(control.claim.text)} This claim {result}: "
                      f"{_text(format_numbers(control))}.")  # fmt: skip
     return "\n".join(lines)
 

@@ -79,8 +79,10 @@ def _count_wins(tasks: Sequence[pd.DataFrame], data: ReportData) -> str:
         f"{sum(wins)} of {len(tasks)} {noun}"
     )
     if any(data.style(row).remarks for own in tasks for row in _rows(own)):
-        count = "the same" if plain == wins else sum(plain)
-        text += f"; {count} without methods marked {REMARK_SIGN} (explained below the figure)"
+        count = "the same tasks" if plain == wins else sum(plain)
+        text += (
+            f", and on {count} without methods marked {REMARK_SIGN} (explained below the figure)"
+        )
     return f"{text}."
 
 
@@ -154,7 +156,8 @@ def _describe_invalid(ranked: pd.DataFrame, data: ReportData) -> str:
     }
     often = sorted((x for x in spans.items() if x[1][1] >= _HARDLY), key=lambda x: -x[1][1])
     never = sorted(name for name, span in spans.items() if span[1] < _HARDLY)
-    places = ", ".join(name_runs(own.iloc[0], "d") for _, own in rows.groupby("task", sort=True))
+    sizes = (own.iloc[0] for _, own in rows.groupby("task", sort=True))
+    places = ", ".join(f"{name_runs(row)} (d = {row['d']})" for row in sizes)
     shares = "; ".join(f"{name} {_format_span(*span)}" for name, span in often)
     text = f"Share of invalid designs on {places}: {shares or 'none'}"
     return f"{text}; below 1 % for {', '.join(never)}." if never and often else f"{text}."
@@ -174,21 +177,20 @@ def _describe_claims(verdicts: Sequence[Verdict], outcomes: Sequence[Outcome]) -
             counts = format_counts([outcome.robustness for outcome in outcomes], order)
             declared = format_counts([outcome.verdict.result for outcome in outcomes],
                                      ("holds", "fails", "undecided"))  # fmt: skip
-            read = f" (in the declared reading, {declared})" if declared else ""
-            parts.append(f"of the paper's {len(outcomes)} claims, {counts}{read}")
+            parts.append(f"Of the paper's {len(outcomes)} claims, {counts}.")
+            parts += [f"In the declared reading, {declared}."] if declared else []
         else:
             counts = format_counts([verdict.result for verdict in own],
                                    ("holds", "fails", "undecided", "not run"))  # fmt: skip
-            parts.append(f"of our own {len(own)} claims, {counts}")
-    text = "; ".join(parts)
-    return f"{text[:1].upper()}{text[1:]}." if text else "No claims were checked."
+            parts.append(f"Of our own {len(own)} claims, {counts}.")
+    return " ".join(parts) or "No claims were tested."
 
 
 def _describe_conclusion(verdict: Verdict | None) -> str:
     """Return the paper's conclusion and its verdict, "" if it was not run."""
     if verdict is None or verdict.result == "not run":
         return ""
-    return f"{verdict.claim.text} This {RESULTS[verdict.result]}: {format_numbers(verdict)}."
+    return f"{verdict.claim.text} This claim {RESULTS[verdict.result]}: {format_numbers(verdict)}."
 
 
 def _rows(table: pd.DataFrame) -> list["pd.Series[Any]"]:

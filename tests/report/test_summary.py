@@ -72,9 +72,9 @@ def test_the_best_method_without_a_remark_is_named_too() -> None:
     found = summarise(remarked({"naive": 2.0, "units": 3.5, "good": 3.0}, "units"), NONE)
     assert "units\u00b6 with" in found.by_task[0]
     assert "the best without \u00b6 is good with" in found.by_task[0]
-    assert "; the same without methods marked \u00b6" in found.best
+    assert ", and on the same tasks without methods marked \u00b6" in found.best
     alone = summarise(remarked({"naive": 2.0, "units": 3.5}, "units"), NONE)
-    assert "; 0 without methods marked \u00b6" in alone.best
+    assert ", and on 0 without methods marked \u00b6" in alone.best
 
 
 def test_invalid_designs_are_counted_by_method_where_there_are_any() -> None:
@@ -90,8 +90,8 @@ def test_claims_are_counted_by_source() -> None:
     ours = {"id": "b", "text": "b", "source": "ours", "test": {**BETTER, "task": "none"}}
     text = summarise(stored, judged(stored, paper, ours)).claims
     assert text.startswith("Of the paper's 1 claims, 1 is refuted")
-    assert "of our own 1 claims, 1" in text
-    assert summarise(stored, NONE).claims == "No claims were checked."
+    assert "Of our own 1 claims, 1" in text
+    assert summarise(stored, NONE).claims == "No claims were tested."
 
 
 def test_the_readme_has_summary_leaderboard_failed_claims_with_controls_and_cost() -> None:
@@ -104,8 +104,8 @@ def test_the_readme_has_summary_leaderboard_failed_claims_with_controls_and_cost
     figures = list(regret(data_of(sweep(seeds=2))))
     text = write_readme(stored, figures, make_tables(stored, found), found, "python -m it")
     parts = ["1. From the visible table alone", f"](figures/{figures[0].name}.svg)",
-             "## Leaderboard", "| 1 | good |", "- Bad is good. This fails: difference",
-             "  - Control: It is so. This holds: difference", "16 runs took 8.00 CPU hours",
+             "## Leaderboard", "| 1 | good |", "- Bad is good. This claim fails: difference",
+             "  - Control: It is so. This claim holds: difference", "16 runs took 8.00 CPU hours",
              "python -m it"]  # fmt: skip
     places = [text.find(part) for part in parts]
     assert -1 not in places

@@ -415,25 +415,23 @@ def _unit_caption(
         )
     )
     units = len(graph["energy"])
-    text = f"{label}, seed {run['seed']} only: {units} {'unit' if units == 1 else 'units'}"
+    parts.append(f"{label}, seed {run['seed']} only: {units} {'unit' if units == 1 else 'units'}.")
     if "cliques_found" in graph:
         share = format_percent(float(graph.get("clique_share", np.nan)))
-        text += (
-            f"; {graph['cliques_found']} of {graph['cliques_true']} true cliques have a unit with "
-            f"more than {share} of its energy in them"
+        parts.append(
+            f"{graph['cliques_found']} of {graph['cliques_true']} true cliques have a unit with "
+            f"more than {share} of its energy in them."
         )
     if isinstance(recovery := graph.get("recovery"), Mapping):
-        text += (
-            f"; precision of the edges {format_number(recovery['precision'])}, "
-            f"recall {format_number(recovery['recall'])}"
+        parts.append(
+            f"Precision of the edges {format_number(recovery['precision'])}, "
+            f"recall {format_number(recovery['recall'])}."
         )
-    parts.append(f"{text}.")
     found = [one["cliques_found"] for one in seeds if "cliques_found" in one]
     if len(found) > 1:
         parts.append(
-            f"Over the {len(found)} seeds whose units are stored: "
-            f"{format_number(float(np.mean(found)))} cliques found on average, "
-            f"from {min(found)} to {max(found)}."
+            f"Over the {len(found)} seeds whose units are stored, {min(found)} to {max(found)} "
+            "cliques have such a unit."
         )
     return " ".join(parts)
 
