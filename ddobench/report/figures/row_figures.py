@@ -37,8 +37,6 @@ from ddobench.report.tables.factorial import (
     SEED,
     TIMES,
     combination_table,
-    describe_factorial,
-    name_factorial,
     share_table,
 )
 from ddobench.report.tables.formatting import file_stem, format_p, name_runs, row_stem
@@ -278,9 +276,9 @@ def variance_by_part(data: ReportData) -> Iterator[Figure]:
             "Left: the share of the variance of the final value that each part of a method "
             "explains. Right: the mean gain of every combination over the best visible design "
             "(dotted line); the best combination is named. "
-            f"{EXPLANATION} {count_seeds([len(o.seeds) for o in own], 'combination')}"
+            f"{EXPLANATION} {count_seeds([len(o.seeds) for o in own], 'combination')} The table has "
+            "all levels."
         )
-        text = " ".join([text, *(f"{name_factorial(o)}: {describe_factorial(o)}" for o in own)])
         yield Figure("factorial", file_stem("cross", shown), title, text, "",
                      pd.concat([shares, gains], ignore_index=True),
                      data.commands(pd.DataFrame([one.place for one in own])),
