@@ -276,8 +276,8 @@ def variance_by_part(data: ReportData) -> Iterator[Figure]:
             "Left: the share of the variance of the final value that each part of a method "
             "explains. Right: the mean gain of every combination over the best visible design "
             "(dotted line); the best combination is named. "
-            f"{EXPLANATION} {count_seeds([len(o.seeds) for o in own], 'combination')} The table has "
-            "all levels."
+            f"{EXPLANATION} {count_seeds([len(o.seeds) for o in own], 'combination')} "
+            "The table lists all levels."
         )
         yield Figure("factorial", file_stem("cross", shown), title, text, "",
                      pd.concat([shares, gains], ignore_index=True),
