@@ -229,7 +229,7 @@ def read_claims(file: str | Path | None = None) -> ClaimFile:
         raise UsageError(f"claims must be YAML with few levels, got {file} with too many") from None
     except (yaml.YAMLError, ValueError) as error:  # not YAML, not text, or an impossible date
         problem = " ".join(str(error).split())
-        raise UsageError(f"claims must be valid YAML, got {file}: {problem}") from None
+        raise UsageError(f"claims must be YAML, got {file}: {problem}") from None
     return parse_claims(content)
 
 

@@ -164,7 +164,7 @@ def test_a_missing_or_broken_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"must be a readable file of claims, got .*gone\.yaml"):
         read_claims(tmp_path / "gone.yaml")
     (tmp_path / "broken.yaml").write_text("claims: [")
-    with pytest.raises(UsageError, match=r"must be valid YAML, got .*broken\.yaml") as caught:
+    with pytest.raises(UsageError, match=r"must be YAML, got .*broken\.yaml") as caught:
         read_claims(tmp_path / "broken.yaml")
     assert "\n" not in str(caught.value)
 

@@ -2,6 +2,7 @@
 
 import logging
 import os
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +127,13 @@ def test_a_whole_report_is_the_same_with_one_odd_record_of_each_kind(tmp_path: P
     assert "Files left out" not in open_page(before.page).text
 
 
+@cache
+def good_data() -> tuple[ReportData, int]:
+    """Return the data of the good runs, and the number of their figures."""
+    data = data_with(GOOD, [curve_of(good, 2) for good in GOOD])
+    return data, len([*make_figures(data)])
+
+
 def with_run(row: Row, **curves: float) -> ReportData:
     """Return the good runs and one more, each with a curve."""
     points = [curve_of(good, 2) for good in GOOD]
@@ -146,14 +154,14 @@ def test_a_run_with_a_number_that_cannot_be_averaged_counts_as_failed(
     failed = stored.runs[stored.runs["seed"] == SEED].iloc[0]
     assert failed["status"] == "failed"
     assert failed["reason"].startswith(f"{name} is infinite or beyond 1e+75,")
-    alone = data_with(GOOD, [curve_of(good, 2) for good in GOOD])
+    alone, figures = good_data()
     counts = ["failed", "missing"]
     pd.testing.assert_frame_equal(
         stored.scores.drop(columns=counts), alone.scores.drop(columns=counts)
     )
     assert stored.scores["failed"].tolist() == [0, 1]
     assert len(stored.curves) == len(alone.curves)
-    assert len([*make_figures(stored)]) == len([*make_figures(alone)])
+    assert len([*make_figures(stored)]) == figures
 
 
 def test_an_infinite_prediction_is_left_out_and_the_run_stays() -> None:
