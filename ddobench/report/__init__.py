@@ -1,4 +1,4 @@
-"""Tables, figures and one page from the stored runs; never a run itself."""
+"""Tables, figures and a page from stored runs; nothing is run."""
 
 from ddobench.report.writer import Written, write_report
 

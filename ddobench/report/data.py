@@ -257,7 +257,7 @@ def filter_runs(runs: pd.DataFrame, filters: Mapping[str, Any]) -> pd.DataFrame:
         unknown = [value for value in values if value not in stored]
         if unknown and stored:
             raise UsageError(
-                f"{name} must be a stored value, one of {_join(stored)}, got {_join(unknown)}"
+                f"{name} must be one of {_join(stored)} (the stored values), got {_join(unknown)}"
             )
         runs = runs[runs[name].isin(values)]
     return runs

@@ -1,4 +1,4 @@
-"""What the tests of reports share."""
+"""The report that tests share."""
 
 import pytest
 

@@ -130,7 +130,7 @@ def test_without_regret_the_value_ranks_and_without_value_the_hidden_rows() -> N
             for m, x in (("a", 0.9), ("b", 0.2))]  # fmt: skip
     assert [*ranked(*rows)] == ["a", "b"]
     (group,) = boards(rows)
-    assert "rank correlation on hidden rows decides" in group.note
+    assert "ranked by the order of hidden rows" in group.note
 
 
 def test_the_leading_size_has_most_methods_not_most_variants() -> None:

@@ -236,7 +236,7 @@ def test_the_command_line_prints_the_page_or_an_error_and_never_imports_torch(
     assert any("claims=mine.yaml" in line for line in shown)  # the help of the report
     assert not any("latent:" in line for line in shown)  # and not of a run
     assert done.stderr.splitlines() == [
-        "ddobench: method must be a stored value, one of fgm, naive, got mine"
+        "ddobench: method must be one of fgm, naive (the stored values), got mine"
     ]
     assert done.returncode == 2
     assert {path.name for path in tmp_path.iterdir()} == {"runs", "out"}

@@ -1,1 +1,1 @@
-"""The figures of a report: each returns its data and a description, and `draw` draws it."""
+"""The figures of a report: each has its data and a plot, which `draw` draws."""

@@ -1,1 +1,1 @@
-"""The tables of a report: frames of numbers, and one type that describes how each is shown."""
+"""The tables of a report: frames of numbers, and how each is shown."""

@@ -269,7 +269,7 @@ def _board_unit(own: pd.DataFrame) -> str:
     """Return the unit of regret, or a note where no new design was measured."""
     measured, ranked = (own[s.column()].notna().any() for s in (HEADLINE, HELD_OUT_RANK))
     if ranked and not measured:
-        return "No new design was measured; the rank correlation on hidden rows decides."
+        return "No new design was measured: ranked by the order of hidden rows."
     unit = str(own["regret_unit"].iloc[0])
     return f"Regret in {({'raw': 'raw units', 'sd': 'sd'}).get(unit, unit)}." if unit else ""
 
