@@ -161,9 +161,7 @@ def test_filters_take_one_or_several_stored_values() -> None:
     assert len(kept) == 4
     assert set(kept["method"]) == {"fgm"}
     assert set(ReportData.of(stored, {"seed": ["0-1", 3]}).runs["seed"]) == {0, 1, 3}
-    with pytest.raises(
-        UsageError, match=r"method must be a stored value, one of fgm, naive, got fgmm"
-    ):
+    with pytest.raises(UsageError, match=r"method must be one of fgm, naive .*, got fgmm"):
         ReportData.of(stored, {"method": "fgmm"})
 
 
