@@ -6,7 +6,7 @@ DEMO := results/demo
 PUBLISHED := regret signs peak known_graph chains chains_small chains_large training controls confidence supplement mixture later_code_map \
 	forms noise rows discovery binding landscapes cross rules
 
-.PHONY: help setup demo test numerics quick coverage lint smoke figures paper bench clean
+.PHONY: help setup demo test numerics quick coverage lint smoke figures tables paper bench clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -44,7 +44,7 @@ numerics: setup ## the promises to the bit again, under other instruction sets a
 	MKL_ENABLE_INSTRUCTIONS=AVX2 $(BIN)/python -m pytest -q -n 2 -m bits -k "$(SOME)"
 	OMP_NUM_THREADS=2 MKL_NUM_THREADS=2 $(BIN)/python -m pytest -q -m bits -k "$(SOME)"
 
-# OmegaConf takes the tracer for a debugger and words its errors otherwise, unless told not to.
+# OmegaConf takes the tracer for a debugger and changes its error messages, unless OC_CAUSE is 0.
 coverage: export OC_CAUSE := 0
 coverage: setup ## the whole suite with its coverage, which must reach the floor in pyproject.toml
 	$(BIN)/python -m pytest -q -n 2 --cov=ddobench --cov-report=term
@@ -64,15 +64,20 @@ smoke: setup ## every method on every task, twice: the second time there must be
 	rm -rf results/smoke
 	for half in $(HALVES); do $(SMOKE) "$$half" & jobs="$$jobs $$!"; done; \
 	  for job in $$jobs; do wait $$job || failed=1; done; test -z "$$failed"
-	$(SMOKE) | grep "nothing to run" & again=$$!; $(SMOKE_REPORT) 'formats=[svg]'; told=$$?; \
-	  wait $$again && exit $$told
+	$(SMOKE) | grep "nothing to run" & again=$$!; $(SMOKE_REPORT) 'formats=[svg]'; status=$$?; \
+	  wait $$again && exit $$status
 
 RECORDS ?= results/paper/records
 REPORT ?= results/paper
 
 figures: setup ## every published table and figure again, from the published records: nothing is run
 	$(BIN)/python -m ddobench.report results_dir=$(RECORDS) report_dir=$(REPORT) 'formats=[svg]'
+	$(MAKE) tables
+
+tables: setup ## every generated table of ARCHITECTURE.md and README.md, and the pins of digests and first draws
+	$(BIN)/python -m ddobench.parts
 	$(BIN)/python -m ddobench.report.readme_tables
+	$(BIN)/python -m tests.runner.test_pins
 
 paper: setup ## the published sweeps (resumable), their records and figures; says first what they cost
 	@echo "what the published runs cost, by the command that made them:"
