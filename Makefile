@@ -84,7 +84,7 @@ paper: setup ## the published sweeps (resumable), their records and figures; say
 	@cat $(REPORT)/tables/command_costs.md || echo "not known yet; plan=true says what an experiment will cost"
 	for name in $(PUBLISHED); do $(BIN)/python -m ddobench -m experiment=$$name || exit 1; done
 	$(BIN)/python -m ddobench.compact results/runs --publish $(RECORDS)
-	$(BIN)/python -m ddobench.cli.published_costs $(RECORDS)
+	$(BIN)/python -m ddobench.cli.plan $(RECORDS)
 	$(MAKE) figures
 
 bench: setup ## every benchmark (some minutes); each prints its numbers beside its limits

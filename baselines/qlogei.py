@@ -29,7 +29,7 @@ from ddobench.contracts import Dataset
 from ddobench.errors import UsageError, check_whole
 from ddobench.parts.search import AscentStep, Search, check_beginning, pick_beginning
 from ddobench.parts.surrogates import Model
-from ddobench.registry import find_lack
+from ddobench.registry import missing_dependency
 from ddobench.rng import Stream, Streams
 
 NEEDS = {"needs": "botorch", "install": "ddobench[botorch]"}
@@ -54,7 +54,7 @@ class QLogEI(Search):
         check_beginning(self.begin_at, self.designs)
         for name in ("q", "restarts", "raw", "draws", "steps"):
             check_whole(f"search.{name}", getattr(self, name), 1)
-        if lack := find_lack(NEEDS):  # not a decline, which would be stored
+        if lack := missing_dependency(NEEDS):  # not a decline, which would be stored
             raise UsageError(f"search=qlogei cannot be built here: {lack}")
 
     def begin(self, starts: Tensor, data: Dataset) -> Tensor:  # (S, K, d) -> (S, at most K, d)

@@ -28,7 +28,7 @@ import ddobench.baselines.fgm
 import ddobench.baselines.naive
 import ddobench.parts.pipeline
 import ddobench.parts.vae
-import ddobench.runner.execute
+import ddobench.runner.batches
 import ddobench.tasks.rbf  # noqa: F401 - all of these before the first fork
 from ddobench.cli.main import main
 from ddobench.scores import repeatable_names

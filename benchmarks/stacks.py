@@ -16,9 +16,9 @@ import numpy as np
 import torch
 from hydra import compose, initialize_config_module
 
-from ddobench.cli import hydra_hooks
-from ddobench.runner.execute import run_seeds
+from ddobench.cli import hooks
 from ddobench.runner.provenance import describe_machine
+from ddobench.runner.run import run_seeds
 from ddobench.runner.spec import Specification, specify
 from ddobench.store.records import Record
 
@@ -91,7 +91,7 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    hydra_hooks.register()
+    hooks.register()
     machine = describe_machine()
     print(f"{machine['cpu']}, {options.threads} threads, MKL mode {machine['mkl_mode']}")
     met = compare_costs(options.rows, options.repeats)

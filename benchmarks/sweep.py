@@ -12,10 +12,12 @@ import io
 import sys
 import tempfile
 import time
+from typing import Any
+from unittest import mock
 
-import ddobench.runner.execute as execution
 from ddobench.cli.main import main
 from ddobench.runner.provenance import describe_machine
+from ddobench.runner.run import run_seeds
 
 SEEDS = 50
 LIMIT_MS = 5.0
@@ -25,14 +27,13 @@ LIMIT_RATIO = 20.0
 def cpu_seconds(batches: int = 1) -> tuple[float, float]:
     """Return the CPU seconds of a sweep in so many batches and of the work inside it."""
     work, ran = 0.0, 0
-    original = execution.run_seeds
 
     def timed(*arguments: object) -> object:
         nonlocal work, ran
         ran += 1
         began = time.process_time()
         try:
-            return original(*arguments)  # type: ignore[arg-type]
+            return run_seeds(*arguments)  # type: ignore[arg-type]
         finally:
             work += time.process_time() - began
 
@@ -41,16 +42,13 @@ def cpu_seconds(batches: int = 1) -> tuple[float, float]:
             "ddobench", "method=naive", "task=quadratic", "d=20", "-m",
             f"seed=choice({','.join(map(str, range(SEEDS)))})", f"results_dir={folder}",
         ]  # fmt: skip
-        execution.run_seeds = timed  # type: ignore[assignment]
         began = time.process_time()
-        try:
-            with (
-                contextlib.redirect_stdout(io.StringIO()),
-                contextlib.redirect_stderr(io.StringIO()),
-            ):
-                main()
-        finally:
-            execution.run_seeds = original
+        with (
+            contextlib.redirect_stdout(io.StringIO()),
+            contextlib.redirect_stderr(io.StringIO()),
+            mock.patch("ddobench.runner.batches.run_seeds", timed),
+        ):
+            main()
         spent = time.process_time() - began
     assert ran == batches, f"expected {batches} batches, got {ran}"
     return spent, work
@@ -70,8 +68,12 @@ if __name__ == "__main__":
     ours = measure(repeats=5)
     from ddobench.cli.sweeper import SeedSweeper  # which Hydra has made its own by now
 
-    basic = SeedSweeper.__base__
-    SeedSweeper.setup, SeedSweeper.sweep = basic.setup, basic.sweep  # type: ignore
+    def sweep_plainly(self: Any, arguments: list[str]) -> Any:
+        others = [word for word in arguments if not word.startswith("seed=")]
+        return BasicSweeper.sweep(self, [*others, f"seed=range(0,{SEEDS})"])
+
+    BasicSweeper: Any = SeedSweeper.__base__
+    SeedSweeper.setup, SeedSweeper.sweep = BasicSweeper.setup, sweep_plainly  # type: ignore
     plain = measure(repeats=2, batches=SEEDS)
     machine = describe_machine()
     print(f"{machine['cpu']}, Python {machine['python']}, {SEEDS} seeds of quadratic d=20")

@@ -1,6 +1,7 @@
 """The Python way in: what the command line does, from a notebook."""
 
 import itertools
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -30,11 +31,11 @@ def run(
     `seed` takes the spellings of the command line ("0-9"), `keys` any of its keys (`budget="tiny"`,
     `latent=["vae", "pca"]`), `overrides` any of its `key=value`.
     """
-    from ddobench.cli.composition import specify_points
-    from ddobench.cli.pending import pending
-    from ddobench.cli.settings import Settings, read_folder
+    from ddobench.cli.argv import Settings, read_folder
+    from ddobench.cli.hooks import specify_points
+    from ddobench.cli.job import find_missing
     from ddobench.progress import reporting
-    from ddobench.runner.execute import execute
+    from ddobench.runner.batches import execute
     from ddobench.seeds import parse_seeds
 
     _check_overrides([*overrides, *(f"{key}=" for key in keys)])
@@ -45,7 +46,7 @@ def run(
     values = [_overrides_for(key, value) for key, value in axes.items()]
     points = [[*filter(None, point), *overrides] for point in itertools.product(*values)]
     specs = specify_points(points)
-    missing = [pending(store, spec.place(store), seeds) for spec in specs]
+    missing = [find_missing(store, spec.place(store), seeds) for spec in specs]
     settings.check_number(sum(map(len, missing)))
     for spec, todo in zip(specs, missing, strict=True):
         if todo:
@@ -53,7 +54,7 @@ def run(
     with reporting(sum(map(len, missing))):
         for spec, todo in zip(specs, missing, strict=True):
             for batch in todo.split(spec.stack):
-                execute(spec, [*batch], store)
+                execute(spec, [*batch], store, " ".join(sys.argv))
     runs = pd.concat([_load(spec.place(store).folder) for spec in specs], ignore_index=True)
     return runs[[seed in seeds for seed in runs["seed"]]].reset_index(drop=True)
 

@@ -6,11 +6,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ddobench.cli.costs import format_bytes
-from ddobench.cli.parser import SentenceParser, complain
-from ddobench.cli.settings import DEFAULT_RESULTS, read_folder
+from ddobench.cli.argv import DEFAULT_RESULTS, SentenceParser, complain, read_folder
 from ddobench.errors import UsageError
-from ddobench.progress import reporting_late
+from ddobench.progress import format_bytes, reporting_late
 from ddobench.store.folding import PARTS, Folded, compact, publish
 
 _EPILOG = """\

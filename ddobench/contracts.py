@@ -63,10 +63,10 @@ class Privileged:
     hidden: Hidden | None = None
 
     @property
-    def told(self) -> frozenset[Privilege]:
-        """What is known at all: a task may not have what was asked for."""
+    def granted(self) -> frozenset[Privilege]:
+        """What was filled: a task may not have what a method asks for."""
         known: dict[Privilege, object] = {"graph": self.graphs, "hidden": self.hidden}
-        return frozenset(name for name, what in known.items() if what is not None)
+        return frozenset(name for name, value in known.items() if value is not None)
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,11 @@ from functools import partial
 from importlib import metadata
 from pathlib import Path
 
-from ddobench.cli.costs import format_bytes
-from ddobench.cli.parser import SentenceParser, complain
-from ddobench.cli.settings import DEFAULT_RESULTS, read_folder
+from ddobench.cli.argv import DEFAULT_RESULTS, SentenceParser, complain, read_folder
 from ddobench.cli.workers import EXTRAS, how_to_install, is_installed
 from ddobench.determinism import DEFAULT, TOO_LATE, VARIABLE
 from ddobench.errors import StorageError, UsageError
-from ddobench.progress import reporting_late, track
+from ddobench.progress import format_bytes, reporting_late, track
 from ddobench.store.atomic import check_room
 from ddobench.store.runs import RUN, attempt, list_files, read_runs, seed_of
 from ddobench.store.sweeps import read_sweeps

@@ -1,7 +1,13 @@
-"""The one exception a user is meant to read: expected, got, remedy, in one sentence."""
+"""Errors that a user can act on, each one sentence: expected, got, remedy."""
 
+import sysconfig
+import traceback
 from collections.abc import Mapping
 from math import isfinite
+from pathlib import Path
+
+_PACKAGE = Path(__file__).resolve().parent
+_LIBRARIES = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib"))
 
 
 class UsageError(ValueError):
@@ -9,7 +15,7 @@ class UsageError(ValueError):
 
 
 class StorageError(UsageError):
-    """A file cannot be written; nothing whose result belongs there is worth computing."""
+    """A file cannot be written, so no run that belongs there can be stored."""
 
 
 def check_whole(name: str, value: object, minimum: int, remedy: str = "") -> None:
@@ -38,7 +44,7 @@ def check_truncation(percentile: float | None) -> None:
 
 
 def check_finite(name: str, value: object) -> None:
-    """Raise if a number, or any number inside a mapping or a list, is infinite or none at all."""
+    """Raise if a number, or any number inside a mapping or a list, is infinite or NaN."""
     if isinstance(value, Mapping):
         for key, item in value.items():
             check_finite(f"{name}.{key}", item)
@@ -47,3 +53,25 @@ def check_finite(name: str, value: object) -> None:
             check_finite(f"{name}[{index}]", item)
     elif isinstance(value, float) and not isfinite(value):
         raise UsageError(f"{name} must be a finite number, got {value}")
+
+
+def locate(error: BaseException) -> str:
+    """Return file and line of the innermost frame of the user's own code.
+
+    Frames of libraries are skipped; frames of this package count only if there are no others.
+    """
+    frames = traceback.extract_tb(error.__traceback__)
+    places = [(Path(frame.filename), frame.lineno) for frame in frames]
+    places = [place for place in places if place[0].is_file()]  # not those of compiled code
+    ours = [place for place in places if _lies_in(place[0], _PACKAGE)]
+    own = [
+        place
+        for place in places
+        if place not in ours and not any(_lies_in(place[0], folder) for folder in _LIBRARIES)
+    ]
+    found = own or ours or places
+    return "{}:{}".format(*found[-1]) if found else "an unknown place"
+
+
+def _lies_in(file: Path, folder: Path) -> bool:
+    return file.is_relative_to(folder) or file.resolve().is_relative_to(folder)

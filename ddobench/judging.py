@@ -183,12 +183,12 @@ class LastDesigns:
             spread=spread,
         )
 
-    def forget_values(self) -> "LastDesigns":
-        """Return the same of designs that nobody measured."""
+    def mask_unmeasured(self) -> "LastDesigns":
+        """Return the same for designs that were not measured."""
         return replace(self, values=np.empty(0), order=float("nan"))
 
 
-NOTHING = LastDesigns(np.empty(0))
+UNKNOWN_DESIGNS = LastDesigns(np.empty(0))
 
 
 @dataclass(frozen=True)
@@ -201,4 +201,4 @@ class Ending:
     held_out: HeldOut = HeldOut()  # of a task that hides rows
     worst: float = float("nan")  # visible value, in standard deviations
     best: float = float("nan")  # visible value
-    last: LastDesigns = NOTHING
+    last: LastDesigns = UNKNOWN_DESIGNS

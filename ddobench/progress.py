@@ -242,3 +242,20 @@ def track(items: Iterable[Item], what: str, total: int | None = None) -> Iterato
         if now - spoken > REFRESH_SECONDS or done == total:
             spoken = now
             reporter.step(what, done, total)
+
+
+def format_seconds(seconds: float) -> str:
+    """Format a time in a suitable unit."""
+    for unit, size in (("days", 86400.0), ("h", 3600.0), ("min", 60.0)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds:.3g} s"
+
+
+def format_bytes(size: float) -> str:
+    """Format a number of bytes in a suitable unit."""
+    for unit in ("B", "KB", "MB"):
+        if size < 1000:
+            return f"{size:.3g} {unit}"
+        size /= 1000
+    return f"{size:.3g} GB"

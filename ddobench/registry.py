@@ -39,7 +39,7 @@ class Entry:
     color: str
     summary: str
     fidelity: str = ""  # of a method to its paper: faithful, adaptation, own; empty: not said
-    lack: str = ""  # what it needs that is not installed here, as a sentence
+    missing_dependency: str = ""  # a sentence about a package that is not installed
 
 
 def entries(group: str) -> list[Entry]:
@@ -125,8 +125,8 @@ def usual_choices(config_name: str) -> dict[str, str]:
     return {group: choice for group, choice in _chosen(node) if not group.startswith("override ")}
 
 
-def find_lack(card: Mapping[str, Any]) -> str:
-    """Say which package the card of an option asks for that is not installed, "" if there is none.
+def missing_dependency(card: Mapping[str, Any]) -> str:
+    """Return a sentence about the package that an option needs and that is not installed, or "".
 
     `needs` is the module to be imported, `install` what to install for it.
     """
@@ -218,7 +218,7 @@ def _entry(name: str, group: str, file: Traversable) -> Entry:
         str(card.get("color", "")),
         str(summary),
         str(card.get("fidelity", "")),
-        find_lack(card),
+        missing_dependency(card),
     )
 
 

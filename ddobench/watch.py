@@ -8,11 +8,9 @@ from pathlib import Path
 
 from rich.progress import TaskID
 
-from ddobench.cli.costs import format_seconds
-from ddobench.cli.parser import SentenceParser, complain
-from ddobench.cli.settings import DEFAULT_RESULTS, read_folder
+from ddobench.cli.argv import DEFAULT_RESULTS, SentenceParser, complain, read_folder
 from ddobench.errors import UsageError
-from ddobench.progress import bars
+from ddobench.progress import bars, format_seconds
 from ddobench.store.sweeps import Sweep, read_sweeps
 
 _EPILOG = """\

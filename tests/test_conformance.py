@@ -22,7 +22,7 @@ from ddobench.check.task_promises import SEEDS, TASK_PROMISES
 from ddobench.contracts import Dataset, Space
 from ddobench.report.diagnostic_checks import keep_usable
 from ddobench.runner.build import build_task
-from ddobench.runner.execute import run_seeds
+from ddobench.runner.run import run_seeds
 from tests.support import rounding
 from tests.support.catalogue import (
     KINDS,
@@ -131,7 +131,7 @@ def test_all_methods_of_a_seed_get_the_same_data_and_starts(
     task: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]] = []
-    import ddobench.runner.execute as execution
+    import ddobench.runner.run as execution
 
     class SeenError(Exception):
         """Ends a run once its method has been given everything."""

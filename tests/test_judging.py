@@ -95,4 +95,4 @@ def test_the_last_designs_are_those_ranked_first_on_the_scale_of_all_data() -> N
     last = LastDesigns.of(judged, reference, 0.7, Spread())
     assert last.values.tolist() == [2.0, -1.0]  # the best predicted first, an invalid one the worst
     assert (last.low, last.high, last.order_visible) == (-5.0, 5.0, 0.7)
-    assert last.forget_values().values.size == 0
+    assert last.mask_unmeasured().values.size == 0

@@ -44,7 +44,8 @@ def test_tasks_and_baselines_are_never_import_names_of_the_top_level(folder: str
     ("word", "owner"),
     [
         ("instantiate(", "ddobench/runner/build.py"),
-        (".evaluate(", "ddobench/runner/execute.py"),
+        (".evaluate(", "ddobench/runner/run.py"),
+        ("TimeLimitError) as", "ddobench/runner/batches.py"),
         ("pq.ParquetWriter(", "ddobench/store/parquet.py"),
         ("= to_stored(record", "ddobench/store/runs.py"),
     ],

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ddobench.cli.composition import specify_points
+from ddobench.cli.hooks import specify_points
 from ddobench.propose import __main__ as propose_command
 from ddobench.report.readme_tables import TABLES, find_table
 

@@ -18,7 +18,7 @@ from ddobench.judging import Ending, LastDesigns
 from ddobench.report.claims import parse_claims
 from ddobench.report.tables.leaderboard import describe_leaderboard
 from ddobench.report.writer import write_report
-from ddobench.runner.execute import execute
+from ddobench.runner.batches import execute
 from ddobench.scores import SHARE, Curve, Score
 from ddobench.store.runs import Store, load, load_curves
 from tests.support.fakes import Climb, specify_fake

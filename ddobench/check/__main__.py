@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ddobench import registry
-from ddobench.cli.argv import CONFIG_DIR, split
+from ddobench.cli.argv import CONFIG_DIR, complain, split
 from ddobench.cli.main import use_plugins
-from ddobench.cli.parser import complain
 from ddobench.errors import UsageError
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from ddobench import registry
 from ddobench.check.method_promises import METHOD_PROMISES, REFUSAL_PROMISES, RUN_PROMISES
 from ddobench.check.promises import Finding, Promise, Subject, examine_all
 from ddobench.check.task_promises import TASK_PROMISES
-from ddobench.cli.composition import specify_points
+from ddobench.cli.hooks import specify_points
 from ddobench.errors import UsageError
 
 Section = tuple[str, Iterable[Finding]]  # a title, and the findings below it

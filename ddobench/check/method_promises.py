@@ -20,7 +20,7 @@ from ddobench.check.promises import (
 )
 from ddobench.contracts import Problem
 from ddobench.rng import Streams
-from ddobench.runner.execute import collect
+from ddobench.runner.run import collect
 from ddobench.scores import HEADLINE, INVALID_FINAL, REGRET_FINAL
 from ddobench.store.records import Record
 from ddobench.store.runs import Store, read_record

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ddobench.contracts import Dataset, Method, Problem, Task
+from ddobench.errors import locate
 from ddobench.runner.build import build_task
-from ddobench.runner.execute import run_seeds
-from ddobench.runner.failures import locate
+from ddobench.runner.run import run_seeds
 from ddobench.runner.spec import Specification
 from ddobench.store.records import Record
 

@@ -1,16 +1,26 @@
-"""Rewrites the command line a user types into one that Hydra accepts.
+"""What a user types, read once into a `Request` that the command line, sweeper and jobs share.
 
-Hydra's argument parser wants all overrides on one side of `-m` and takes `0-49` for a word. So
-options go last, seeds become one quoted word that our sweeper and job expand, the name of a
-folder is quoted too, whatever is in it, and settings of what a sweep exchanges wait for its points.
+Hydra's argument parser wants all overrides on one side of `-m` and reads `0-49` as a word. So
+options go last, seeds are taken out, and folders are quoted. Hydra would let any of its own
+settings be overridden, some of which write files elsewhere or call any function; here only those
+of a launcher may be typed.
 """
 
+import argparse
 import re
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
 
+from ddobench import registry
 from ddobench.errors import UsageError
 from ddobench.registry import PARTS, TRAINING
-from ddobench.seeds import format_seeds, parse_seeds
+from ddobench.seeds import Seeds, parse_seeds
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig  # the help does not need it
 
 MULTIRUN = ("-m", "--multirun")
 CONFIG_DIR = ("-cd", "--config-dir")
@@ -28,23 +38,70 @@ _OPTIONS = (
     _HYDRA_HELP,
 )  # fmt: skip
 _WITH_VALUE = (CONFIG_DIR, SHOW_CONFIG, _PACKAGE)
-_WITH_PERHAPS = (_INFO,)
+_OPTIONAL_VALUE = (_INFO,)
 _CHOICES: dict[tuple[str, ...], tuple[str, ...]] = {
     SHOW_CONFIG: ("job", "hydra", "all"),
     _INFO: ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath"),
 }
 _EXAMPLES: dict[tuple[str, ...], str] = {CONFIG_DIR: "FOLDER", _PACKAGE: "method"}
-_ONE_OF = (MULTIRUN, _RUN, SHOW_CONFIG, _INFO, COMPLETION)  # what is to be done
+_ACTIONS = (MULTIRUN, _RUN, SHOW_CONFIG, _INFO, COMPLETION)  # at most one of them
 _ONLY_WITH_CONFIG = (_PACKAGE, _RESOLVE)
+_SHELLS = ("bash", "zsh", "fish")
+_LAUNCHER = ("hydra/launcher", "hydra.launcher.", "hydra.job.env_set.", "hydra.job.env_copy")
 
-QUOTES = "'\""
+DEFAULT_RESULTS = "results/runs"
+MANY = 10_000  # runs that need no confirmation
+LISTED = 1_000  # points that a plan lists
 FOLDERS = ("results_dir", "report_dir")  # keys whose value is a folder
-_SEED = re.compile(r"(\+{0,2}seed)=(.*)", re.DOTALL)
+WHOLE_SWEEP = ("plan", "many", "results_dir", "seeds_per_job", "memory_gb", "experiment")
+QUOTES = "'\""
+_SEED = re.compile(r"\+{0,2}seed=(.*)", re.DOTALL)
 _RANGE = re.compile(r"range\(\s*(\d+)\s*,\s*(\d+)\s*\)")
 _FOLDER = re.compile(rf"(\+{{0,2}}(?:{'|'.join(FOLDERS)}))=(.*)", re.DOTALL)
 _GRAPH = re.compile(r"(graph)=(.*)", re.DOTALL)
 _TRUE = re.compile(rf"(?<![{QUOTES}\w])true(?![{QUOTES}\w])", re.IGNORECASE)
 _HYDRA_SYNTAX = re.compile(r"\w+\(.*\)|\[.*\]", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Request:
+    """A command line after reading. Launchers send it to their workers with the job."""
+
+    command: str  # as typed, for the records
+    overrides: tuple[str, ...]  # as Hydra reads them, without the seeds
+    seeds: Seeds | None  # None: not typed
+    options: Mapping[str, str | None]
+
+    def option(self, names: Sequence[str]) -> str | None:
+        """Return the value of an option, None if it has none or was not typed."""
+        return next((self.options[name] for name in names if name in self.options), None)
+
+    def has(self, names: Sequence[str]) -> bool:
+        """Return whether an option was typed, under any of its names."""
+        return any(name in self.options for name in names)
+
+    def hydra_arguments(self) -> list[str]:
+        """Return the arguments for Hydra's own parser."""
+        seeds = [] if self.seeds is None else [f"seed='{self.seeds}'"]
+        return [*self.overrides, *seeds, *_join(self.options)]
+
+
+def parse_request(words: Sequence[str], config_name: str = "run", command: str = "") -> Request:
+    """Read the words of a command line, or raise one sentence about what is wrong with them."""
+    overrides, options = split(words)
+    if any(name in options for name in COMPLETION):
+        _check_completion(overrides)
+        return Request(command, tuple(overrides), None, options)
+    if any(name in options for name in SHOW_CONFIG):
+        options = {name: value for name, value in options.items() if name not in MULTIRUN}
+    _check_options(options)
+    seeds = [match[1] for match in map(_SEED.fullmatch, overrides) if match]
+    parsed = [read_seeds(text) for text in seeds]
+    others = [spell(word) for word in overrides if not _SEED.fullmatch(word)]
+    if any(name in options for name in MULTIRUN):
+        others = _defer(others)
+    check_overrides(overrides, config_name)
+    return Request(command, tuple(others), parsed[0] if parsed else None, options)
 
 
 def split(arguments: Sequence[str]) -> tuple[list[str], dict[str, str | None]]:
@@ -59,8 +116,8 @@ def split(arguments: Sequence[str]) -> tuple[list[str], dict[str, str | None]]:
             continue
         name, equals, value = word.partition("=")
         names = _names(name)
-        perhaps = names in _WITH_PERHAPS and rest and "=" not in rest[0]
-        takes_value = names in _WITH_VALUE or perhaps
+        optional = names in _OPTIONAL_VALUE and rest and "=" not in rest[0]
+        takes_value = names in _WITH_VALUE or optional
         if takes_value and name in options:
             raise UsageError(f"{name} is given twice; keep one")
         if equals:
@@ -78,50 +135,65 @@ def _names(name: str) -> tuple[str, ...]:
     raise UsageError(f"there is no option {name!r}; --help lists what there is")
 
 
-def normalise(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments with overrides first, options last and values in Hydra's spelling."""
-    overrides, options = split(arguments)
-    if any(name in options for name in SHOW_CONFIG):
-        options = {name: value for name, value in options.items() if name not in MULTIRUN}
-    _check(options)
-    spelled = [*map(spell, overrides)]
-    if any(name in options for name in MULTIRUN):
-        spelled = _defer(spelled)
-    return [*spelled, *_join(options)]
-
-
-def _check(options: dict[str, str | None]) -> None:
-    """Raise unless every option has a value that it can have, and they go together."""
+def _check_options(options: Mapping[str, str | None]) -> None:
+    """Raise unless every option has a possible value and they go together."""
     given = {_names(name): (name, value) for name, value in options.items()}
     if len(given) < len(options):
         twice = next(name for name in options if given[_names(name)][0] != name)
         raise UsageError(f"{twice} and {given[_names(twice)][0]} are the same option; keep one")
     for names, (name, value) in given.items():
-        if names in _WITH_VALUE and (not value or value.startswith("-")):
-            raise UsageError(f"{name} needs a value; write {name} {_example(names)}")
-        if names not in (*_WITH_VALUE, *_WITH_PERHAPS) and value is not None:
-            raise UsageError(f"{name} takes no value, got {value!r}; write {name} alone")
         choices = _CHOICES.get(names)
+        if names in _WITH_VALUE and (not value or value.startswith("-")):
+            example = choices[0] if choices else _EXAMPLES[names]
+            raise UsageError(f"{name} needs a value; write {name} {example}")
+        if names not in (*_WITH_VALUE, *_OPTIONAL_VALUE) and value is not None:
+            raise UsageError(f"{name} takes no value, got {value!r}; write {name} alone")
         if choices and value is not None and value not in choices:
             raise UsageError(f"{name} takes one of {', '.join(choices)}, got {value!r}")
-    deeds = [given[names][0] for names in _ONE_OF if names in given]
-    if len(deeds) > 1:
-        raise UsageError(f"{deeds[0]} and {deeds[1]} exclude each other; keep one")
+    actions = [given[names][0] for names in _ACTIONS if names in given]
+    if len(actions) > 1:
+        raise UsageError(f"{actions[0]} and {actions[1]} exclude each other; keep one")
     for names in _ONLY_WITH_CONFIG:
         if names in given and SHOW_CONFIG not in given:
             raise UsageError(f"{given[names][0]} is for {SHOW_CONFIG[-1]} job; add that")
 
 
-def _example(names: tuple[str, ...]) -> str:
-    return _CHOICES[names][0] if names in _CHOICES else _EXAMPLES[names]
-
-
-def _join(options: dict[str, str | None]) -> list[str]:
+def _join(options: Mapping[str, str | None]) -> list[str]:
     return [word for pair in options.items() for word in pair if word is not None]
 
 
+def read_seeds(text: str) -> Seeds:
+    """Read seeds as typed or written in an experiment: 0-9,20-24, range(0,5), choice(1,2), [1,2].
+
+    Plain lists and ranges are read here, as Hydra's parser is slow on long lists.
+    """
+    text = text.strip()
+    span = _RANGE.fullmatch(text)
+    if span and int(span[1]) < int(span[2]):
+        return parse_seeds(f"{span[1]}-{int(span[2]) - 1}")
+    if not _HYDRA_SYNTAX.fullmatch(text):
+        return parse_seeds(text.strip(QUOTES))
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.errors import HydraException
+
+    from ddobench.cli.plan import list_values
+
+    try:
+        values = list_values(OverridesParser.create().parse_override(f"seed={text}"))
+    except HydraException:
+        return parse_seeds(text)  # which says what to write
+    return parse_seeds(",".join(value.strip("[]" + QUOTES) for value in values))
+
+
+def configured_seeds(cfg: "DictConfig") -> Seeds:
+    """Return the seeds of a composed configuration."""
+    from omegaconf import OmegaConf
+
+    return parse_seeds(OmegaConf.to_object(cfg.seed) if OmegaConf.is_list(cfg.seed) else cfg.seed)
+
+
 def spell(override: str) -> str:
-    """Return an override in Hydra's spelling: seeds and folders quoted, `true` a graph's name.
+    """Return an override as Hydra reads it: folders quoted, `true` the name of a graph.
 
     `training=NAME` is the training of the surrogate.
     """
@@ -131,11 +203,11 @@ def spell(override: str) -> str:
         return match[1] + "=" + _TRUE.sub("'true'", match[2])
     if match := _FOLDER.fullmatch(override):
         return f"{match[1]}={_quote_folder(match[2])}"
-    return quote_seeds(override)
+    return override
 
 
 def _quote_folder(folder: str) -> str:
-    """Quote a folder, so that Hydra takes it for one word; null and nothing are left as typed."""
+    """Quote a folder, so that Hydra reads it as one word; null and nothing are left as typed."""
     from hydra.core.override_parser.types import Quote, QuotedString
 
     quoted = len(folder) > 1 and folder[0] == folder[-1] and folder[0] in QUOTES
@@ -145,10 +217,10 @@ def _quote_folder(folder: str) -> str:
 
 
 def _defer(overrides: Sequence[str]) -> list[str]:
-    """Let the settings of what a sweep exchanges be settings of its points, as one value of many.
+    """Turn the settings of swept groups into settings of the points, as a choice of one value.
 
-    Hydra composes once without what is swept, and there the usual choice may lack such a key:
-    `method=ddom,mins method.training.steps=3`. A method also chooses its parts.
+    Hydra first composes without what is swept, and there the default option may not have such a
+    key: `method=ddom,mins method.training.steps=3`. A method also chooses its parts.
     """
     keys = [_key_of(override) for override in overrides]
     dotted = {key.split(".")[0] for key in keys if "." in key}
@@ -172,7 +244,7 @@ def _as_choice(override: str) -> str:
 
 
 def _sweeps(override: str) -> bool:
-    """Tell whether an override names several values; what cannot be read is left to Hydra."""
+    """Return whether an override has several values; one that cannot be read is left to Hydra."""
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.errors import HydraException
 
@@ -182,21 +254,44 @@ def _sweeps(override: str) -> bool:
         return True
 
 
-def quote_seeds(override: str) -> str:
-    """Check a seed override and quote it, so that Hydra takes it for one word.
+def check_overrides(words: Sequence[str], config_name: str) -> None:
+    """Raise for a word that Hydra would read as more than a value of an existing key."""
+    known, groups = registry.top_keys(config_name), registry.usual_choices(config_name)
+    seen: dict[str, str] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if word.startswith("~"):
+            raise UsageError(f"{word!r} would leave a key out; give it another value instead")
+        if not equals or not key.strip():
+            raise UsageError(f"{word!r} cannot be read as key=value")
+        key = _key_of(word)
+        if key in seen:
+            raise UsageError(f"{key} is given twice, {seen[key]} and {word}; keep one")
+        seen[key] = word
+        top = key.split(".")[0].split("/")[0]
+        if top == "hydra":
+            adds = word.startswith("+") and not key.startswith("hydra.job.env_set.")
+            if not key.startswith(_LAUNCHER) or key.endswith("._target_") or adds:
+                raise UsageError(
+                    f"{key} is not for the command line; of Hydra's own keys it takes "
+                    "hydra/launcher, hydra.launcher.KEY, +hydra.job.env_set.KEY and "
+                    "hydra.job.env_copy"
+                )
+        elif key in groups and value.lstrip().startswith(("[", "{")):
+            raise UsageError(
+                f"{key} takes one name, or several with -m, as in {key}=a,b; --help lists them"
+            )
+        elif word.startswith("+") and top not in known:
+            raise UsageError(f"there is no key {key!r} to add; the keys are {', '.join(known)}")
 
-    The sweeper and the job expand it themselves: Hydra's parser is slow on long lists.
-    """
-    match = _SEED.fullmatch(override)
-    if match is None:
-        return override
-    typed = match[2].strip()
-    span = _RANGE.fullmatch(typed)
-    if span and int(span[1]) < int(span[2]):
-        typed = f"{span[1]}-{int(span[2]) - 1}"
-    elif _HYDRA_SYNTAX.fullmatch(typed):
-        return override
-    return f"{match[1]}='{format_seeds(parse_seeds(typed.strip(QUOTES)))}'"
+
+def _check_completion(words: Sequence[str]) -> None:
+    """Raise unless exactly one shell is named."""
+    action, _, shell = words[0].partition("=") if len(words) == 1 else ("", "", "")
+    if action not in ("install", "uninstall", "query") or shell not in _SHELLS:
+        raise UsageError(
+            f"-sc takes install=SHELL or uninstall=SHELL, SHELL one of {', '.join(_SHELLS)}"
+        )
 
 
 def normalise_line(line: str) -> str:
@@ -205,12 +300,58 @@ def normalise_line(line: str) -> str:
     program, typed, last = words[:1], [word for word in words[1:-1] if word], words[-1]
     try:
         overrides, options = split(typed)
-    except UsageError:  # said when the line is sent off, not while it is typed
+    except UsageError:  # reported when the line is sent, not while it is typed
         return line
     return " ".join([*program, *_join(options), *overrides, last])
 
 
-def option_value(arguments: Sequence[str], names: Sequence[str]) -> str | None:
-    """Return the value given to an option, or None."""
-    _, options = split(arguments)
-    return next((options[name] for name in names if name in options), None)
+@dataclass(frozen=True)
+class Settings:
+    """The keys that hold for a whole command: where results go, and whether to run."""
+
+    results: Path
+    plan: bool
+    many: bool
+
+    def check_number(self, runs: int) -> None:
+        """Raise if there are so many runs that `many=true` is needed."""
+        if runs > MANY and not (self.plan or self.many):
+            raise UsageError(
+                f"{runs} runs are more than {MANY}; plan=true lists them, many=true runs them"
+            )
+
+
+def read_settings(cfg: "DictConfig") -> Settings:
+    """Read them from a composed configuration."""
+    for name in ("plan", "many"):
+        if not isinstance(cfg[name], bool):
+            raise UsageError(f"{name} must be true or false, got {cfg[name]!r}")
+    return Settings(results=read_folder(cfg.results_dir), plan=cfg.plan, many=cfg.many)
+
+
+def read_folder(value: object, key: str = "results_dir") -> Path:
+    """Return the folder that the value of a key names; `~` is the home folder."""
+    if not isinstance(value, str | Path) or not str(value).strip():
+        got = "null" if value is None else repr(value)
+        raise UsageError(f"{key} must be a folder, got {got}; write {key}=FOLDER")
+    if "\0" in str(value):
+        raise UsageError(f"{key} must be a folder, got a name with a zero byte in it")
+    try:
+        return Path(value).expanduser()
+    except RuntimeError as error:  # no such user
+        raise UsageError(f"{key} must be a folder, got {str(value)!r}: {error}") from error
+
+
+class SentenceParser(argparse.ArgumentParser):
+    """Reads the options of a command line without Hydra, and reports errors as the others do."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print one sentence and exit."""
+        complain(f"{message}; --help shows how to write it")
+
+
+def complain(sentence: str) -> NoReturn:
+    """Print what is wrong with a request in one line, and exit with code 2."""
+    one_line = "; ".join(filter(None, map(str.strip, sentence.splitlines())))
+    print(f"ddobench: {one_line}", file=sys.stderr)
+    raise SystemExit(2) from None

@@ -1,11 +1,11 @@
-"""The text of `--help`: how to say it, and what there is to say."""
+"""The text of `--help`: usage, what is registered, keys and options."""
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from ddobench import registry
-from ddobench.cli.settings import MANY
+from ddobench.cli.argv import MANY
 
 USAGE = """\
 [bold]ddobench[/]: from a fixed table of designs, which method proposes the best new ones?
@@ -44,7 +44,7 @@ KEYS = {
     "memory_gb": "memory that a stack of seeds may take (half of what is free)",
     "timeout": "seconds that one run may take (no limit); a stack of S seeds may take S times that",
     "hydra/launcher": "what spreads the jobs of a sweep, one of those above (basic: nothing does)",
-    "plan": "true: say what a sweep would run, and stop",
+    "plan": "true: print what a sweep would run, and stop",
     "many": f"true: run more than {MANY:,} runs",
     "allow_code": "packages, as in [a,b], whose classes a _target_ may name; yours are allowed",
     "task.KEY, method.KEY": "any parameter of the task or the method; --cfg job lists them",
@@ -70,7 +70,7 @@ def print_help() -> None:
 
 
 def _sum_up(entry: registry.Entry) -> str:
-    notes = [note for note in (entry.fidelity, entry.lack) if note]
+    notes = [note for note in (entry.fidelity, entry.missing_dependency) if note]
     return f"{entry.summary} ({'; '.join(notes)})" if notes else entry.summary
 
 

@@ -1,87 +1,102 @@
-"""The function Hydra calls for every job: one point of a sweep with one or more seeds."""
+"""The function that Hydra calls for every job: one point of a sweep with one or more seeds."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
-from ddobench.cli import hydra_hooks
-from ddobench.cli.settings import configured_seeds, read_settings
+from ddobench.cli import hooks
+from ddobench.cli.argv import Request, complain, configured_seeds, read_settings
 from ddobench.progress import reporting
 from ddobench.seeds import Seeds
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ddobench.runner.execute import Outcome
+    from ddobench.runner.batches import Outcome
     from ddobench.runner.spec import Specification
     from ddobench.scores import Unit
-    from ddobench.store.runs import Store
+    from ddobench.store.runs import Place, Store
 
-# what the sweep of this process has specified already, by the overrides of each point
-_specified: dict[tuple[str, ...], "Specification"] = {}
-
-hydra_hooks.register()  # worker processes of a launcher start here
+hooks.register()  # also in the worker processes of a launcher, which import this module first
 
 
-def hand_on(overrides: Sequence[str], spec: "Specification") -> None:
-    """Let the jobs of a point in this process use what the sweep has specified."""
-    _specified[tuple(overrides)] = spec
+@dataclass(frozen=True)
+class Job:
+    """A function of a composed configuration and the request; launchers pickle it for workers."""
+
+    function: Callable[[Any, Request], Any]
+    request: Request
+    config_name: str = "run"
+    wants_traceback: bool = False
+
+    def __call__(self, cfg: DictConfig) -> Any:
+        """Run the function; explain an error of a single run before Hydra prints the overrides."""
+        try:
+            return self.function(cfg, self.request)
+        except Exception as error:
+            from ddobench.cli.messages import explain
+
+            sentence = explain(error, self.config_name)
+            sweep = HydraConfig.get().mode == RunMode.MULTIRUN
+            if sweep or sentence is None or self.wants_traceback:
+                raise
+            complain(sentence)
 
 
-def forget_all() -> None:
-    """Begin another sweep."""
-    _specified.clear()
-
-
-def run_job(cfg: DictConfig) -> "Outcome":
+def run_job(cfg: DictConfig, request: Request) -> "Outcome":
     """Run the seeds of `cfg` that are not stored yet."""
-    from ddobench.cli.pending import pending
     from ddobench.runner.spec import specify
     from ddobench.store.runs import Store
 
     hydra = HydraConfig.get()
-    seeds = configured_seeds(cfg)
     settings = read_settings(cfg)
     store = Store(settings.results)
-    if hydra.mode == RunMode.MULTIRUN:
-        from ddobench.runner.execute import execute
-
-        point = tuple(word for word in hydra.overrides.task if not word.startswith("seed="))
-        spec = _specified.get(point) or specify(cfg, hydra.runtime.choices)
-        return execute(spec, [*seeds], store)
-
     spec = specify(cfg, hydra.runtime.choices)
-    missing = pending(store, spec.place(store), seeds)
+    if hydra.mode == RunMode.MULTIRUN:
+        from ddobench.runner.batches import execute
+
+        # The sweeper chose the seeds of this job; launchers pass them on as text.
+        return execute(spec, [*configured_seeds(cfg)], store, request.command)
+
+    seeds = request.seeds or configured_seeds(cfg)
+    missing = find_missing(store, spec.place(store), seeds)
     if missing:
         spec.build()
     if settings.plan:
-        from ddobench.cli.costs import estimate_cost
+        from ddobench.cli.plan import describe_point
 
-        cost = estimate_cost(store, spec) if missing else None
-        told = f", {cost.describe()}" if cost else ""
-        print(f"{spec.title}: {len(missing)} of {len(seeds)} seeds to run{told}; "
-              "plan=true runs nothing")  # fmt: skip
+        print(f"{describe_point(store, spec, len(missing), len(seeds))[0]}; plan=true runs nothing")
         raise SystemExit(0)
     if not missing:
         print(_describe(spec, seeds, 0, store))
         raise SystemExit(0)
     settings.check_number(len(missing))
-    from ddobench.runner.execute import Outcome, execute
+    from ddobench.runner.batches import Outcome, execute
 
     with reporting(len(missing)):
-        batches = missing.split(spec.stack)
-        outcome = sum((execute(spec, [*batch], store) for batch in batches), Outcome())
+        stacks = missing.split(spec.stack)
+        outcome = sum(
+            (execute(spec, [*stack], store, request.command) for stack in stacks), Outcome()
+        )
     print(_describe(spec, seeds, len(missing), store))
     if outcome.failed:
         raise SystemExit(1)
     return outcome
 
 
+def find_missing(store: "Store", place: "Place", wanted: Seeds) -> Seeds:
+    """Return the wanted seeds without a readable file; only existing files are read."""
+    found = [seed for seed in place.seeds() if seed in wanted]
+    unreadable = set(store.missing(place, found))
+    return wanted.without(seed for seed in found if seed not in unreadable)
+
+
 def _describe(spec: "Specification", seeds: Seeds, fresh: int, store: "Store") -> str:
-    """Say in one line what the asked-for runs gave."""
+    """Return one line with the scores of the runs that were asked for."""
     from ddobench.scores import HEADLINE, tabled_scores
     from ddobench.store.runs import load
 
@@ -89,25 +104,25 @@ def _describe(spec: "Specification", seeds: Seeds, fresh: int, store: "Store") -
     runs = load(folder)
     runs = runs[runs["seed"].isin(seeds)]
     ok = runs[runs["status"] == "ok"]
-    news = "already stored" if not fresh else "stored"
+    where = f"({'stored' if fresh else 'already stored'} in {folder})"
     head = f"{spec.title}, {'seed' if len(seeds) == 1 else f'{len(seeds)} seeds,'}"
     head += f" {seeds}" if len(seeds) == 1 else " mean"
     if ok.empty:
         reasons = "; ".join(sorted(set(runs["reason"])))
-        return f"{head}: {runs['status'].iloc[0]}: {reasons} ({news} in {folder})"
-    told = [
+        return f"{head}: {runs['status'].iloc[0]}: {reasons} {where}"
+    parts = [
         f"{score.prefix} {_format_mean(score.unit, ok, float(ok[score.name].mean()))}"
         for score in tabled_scores()
         if score.leaderboard and ok[score.name].notna().any()
     ]
     if ok[HEADLINE.name].isna().all():
-        told.append("no new design was measured")
-    return f"{head}: {', '.join(told)} ({news} in {folder})"
+        parts.append("no new design was measured")
+    return f"{head}: {', '.join(parts)} {where}"
 
 
 def _format_mean(unit: "Unit", runs: "pd.DataFrame", mean: float) -> str:
-    """Return a mean for one line on a screen."""
+    """Return a mean with its unit, for one line on a screen."""
     if unit.fraction:
         return f"{mean:.0%}"
-    told = f"({runs[unit.sign_column].iloc[0]})" if unit.sign_column else unit.sign
-    return f"{mean:.3g} {told}".rstrip()
+    sign = f"({runs[unit.sign_column].iloc[0]})" if unit.sign_column else unit.sign
+    return f"{mean:.3g} {sign}".rstrip()

@@ -1,7 +1,6 @@
 """The command line: `python -m ddobench`, or the script `ddobench`."""
 
 import contextlib
-import functools
 import logging
 import os
 import shlex
@@ -9,60 +8,65 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from ddobench.cli.argv import (
     COMPLETION,
     CONFIG_DIR,
     HELP,
-    MULTIRUN,
     VERSION,
-    normalise,
+    Request,
+    complain,
     normalise_line,
-    option_value,
+    parse_request,
     split,
 )
-from ddobench.cli.overrides import check_completion, check_overrides
 from ddobench.errors import UsageError
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
 
 _FULL_ERROR = "HYDRA_FULL_ERROR"
 
 
 def main() -> None:
     """Run a job or a sweep, or print the help."""
-    with _leaving_when_nobody_reads():
-        _main()
+    with _quiet_broken_pipe():
+        words = sys.argv[1:]
+        if any(word in HELP for word in words):
+            _print_help(words)
+        elif any(word in VERSION for word in words):
+            from importlib import metadata
+
+            print(f"ddobench {metadata.version('ddobench')}")
+        else:
+            run_hydra(_run_job, "run")
 
 
-def _main() -> None:
-    if any(word in HELP for word in sys.argv[1:]):
-        from ddobench.cli.help import print_help
+def _print_help(words: list[str]) -> None:
+    from ddobench.cli.help import print_help
 
-        try:
-            use_plugins(sys.argv[1:])
-        except UsageError as error:
-            _complain(str(error))
-        print_help()
-        return
-    if any(word in VERSION for word in sys.argv[1:]):
-        from importlib import metadata
-
-        print(f"ddobench {metadata.version('ddobench')}")
-        return
-
-    def job(cfg: Any) -> Any:
-        from ddobench.cli.job import run_job
-
-        return run_job(cfg)
-
-    run_hydra(job, "run")
+    try:
+        use_plugins(words)
+    except UsageError as error:
+        complain(str(error))
+    print_help()
 
 
-def run_hydra(job: Callable[[Any], Any], config_name: str) -> None:
-    """Run a function under Hydra; an error of the request becomes one sentence and exit code 2."""
+def _run_job(cfg: "DictConfig", request: Request) -> Any:
+    from ddobench.cli.job import run_job  # imported late: the help needs neither Hydra nor PyTorch
+
+    return run_job(cfg, request)
+
+
+def run_hydra(job: Callable[[Any, Request], Any], config_name: str) -> None:
+    """Run a function under Hydra; an error of the request becomes one sentence and exit code 2.
+
+    The function is called with a composed configuration and the request.
+    """
     wants_traceback = os.environ.get(_FULL_ERROR) == "1"
     try:
-        with _ending_like_ctrl_c(), _errors_coming_to_us():
+        with _signals_as_interrupt(), _full_hydra_errors():
             _start(job, config_name, wants_traceback)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
@@ -73,12 +77,65 @@ def run_hydra(job: Callable[[Any], Any], config_name: str) -> None:
         sentence = explain(error, config_name)
         if sentence is None or wants_traceback:
             raise
-        _complain(sentence)
+        complain(sentence)
+
+
+def _start(job: Callable[[Any, Request], Any], config_name: str, wants_traceback: bool) -> None:
+    request = parse_request(sys.argv[1:], config_name, _typed_command())
+    if request.has(COMPLETION):
+        if _is_module():
+            raise UsageError("-sc is for the script; write ddobench -sc install=SHELL")
+        if "COMP_LINE" in os.environ:
+            os.environ["COMP_LINE"] = normalise_line(os.environ["COMP_LINE"])
+    _use_config_dir(request.option(CONFIG_DIR))
+    import hydra
+
+    from ddobench.cli import hooks
+    from ddobench.cli.job import Job
+
+    _log_to_stderr()
+    hooks.register()
+    sys.argv[1:] = request.hydra_arguments()
+    run = hydra.main(version_base="1.3", config_path="pkg://ddobench.conf", config_name=config_name)
+    run(Job(job, request, config_name, wants_traceback))()
+
+
+def _is_module() -> bool:
+    """Return whether this is `python -m ddobench` rather than the script `ddobench`."""
+    return sys.argv[0].endswith("__main__.py")
+
+
+def _typed_command() -> str:
+    """Return the command as the user typed it."""
+    program = sys.argv[0]
+    if _is_module():
+        spec = getattr(sys.modules["__main__"], "__spec__", None)
+        module = spec.name.removesuffix(".__main__") if spec else "ddobench"
+        program = f"python -m {module}"
+    return " ".join([program, *map(shlex.quote, sys.argv[1:])])
+
+
+def use_plugins(words: list[str]) -> None:
+    """Let the YAML and the Python files of `--config-dir` be found, in worker processes too."""
+    _, options = split(words)
+    _use_config_dir(next((options[name] for name in CONFIG_DIR if name in options), None))
+
+
+def _use_config_dir(folder: str | None) -> None:
+    from ddobench import registry
+
+    if folder is None:
+        return
+    folder = os.path.abspath(folder)  # noqa: PTH100 - symlinks stay as typed
+    registry.use_config_dir(folder)
+    sys.path.append(folder)
+    inherited = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [inherited, folder]))
 
 
 @contextlib.contextmanager
-def _leaving_when_nobody_reads() -> Iterator[None]:
-    """End without a word if what is printed goes nowhere, as in `ddobench --help | head -1`."""
+def _quiet_broken_pipe() -> Iterator[None]:
+    """Exit silently if the reader of stdout has gone, as in `ddobench --help | head -1`."""
     try:
         yield
         if sys.stdout is not None:
@@ -90,8 +147,8 @@ def _leaving_when_nobody_reads() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _errors_coming_to_us() -> Iterator[None]:
-    """Keep Hydra from printing errors itself."""
+def _full_hydra_errors() -> Iterator[None]:
+    """Make Hydra raise its errors instead of printing them."""
     before = os.environ.get(_FULL_ERROR)
     os.environ[_FULL_ERROR] = "1"
     try:
@@ -103,8 +160,8 @@ def _errors_coming_to_us() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _ending_like_ctrl_c() -> Iterator[None]:
-    """Let other signals end a sweep as Ctrl-C does, with a word; one that is ignored stays so."""
+def _signals_as_interrupt() -> Iterator[None]:
+    """Treat SIGTERM and SIGHUP as Ctrl-C, unless they are ignored."""
     names = ("SIGTERM", "SIGHUP") if threading.current_thread() is threading.main_thread() else ()
     numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
     changed = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
@@ -115,83 +172,6 @@ def _ending_like_ctrl_c() -> Iterator[None]:
     finally:
         for number in changed:
             signal.signal(number, signal.SIG_DFL)
-
-
-def _complain(sentence: str) -> NoReturn:
-    one_line = "; ".join(filter(None, map(str.strip, sentence.splitlines())))
-    print(f"ddobench: {one_line}", file=sys.stderr)
-    raise SystemExit(2) from None
-
-
-def _start(job: Callable[[Any], Any], config_name: str, wants_traceback: bool) -> None:
-    os.environ["DDOBENCH_COMMAND"] = _typed()
-    typed = sys.argv[1:]
-    use_plugins(typed)
-    overrides, _ = split(typed)
-    if any(word in COMPLETION for word in typed):
-        check_completion(overrides)
-        if _as_module():
-            raise UsageError("-sc is for the script; write ddobench -sc install=SHELL")
-        if "COMP_LINE" in os.environ:
-            os.environ["COMP_LINE"] = normalise_line(os.environ["COMP_LINE"])
-    else:
-        sys.argv[1:] = normalise(typed)
-        check_overrides(overrides, config_name)
-    import hydra
-    from hydra.core.hydra_config import HydraConfig
-    from hydra.types import RunMode
-
-    from ddobench.cli import hydra_hooks
-
-    _log_to_stderr()
-    hydra_hooks.register()
-
-    def guarded(cfg: Any) -> Any:
-        try:
-            return job(cfg)
-        except Exception as error:
-            from ddobench.cli.messages import explain
-
-            sentence = explain(error, config_name)
-            if HydraConfig.get().mode == RunMode.MULTIRUN or sentence is None or wants_traceback:
-                raise
-            _complain(sentence)  # Hydra would print the overrides before handing it on
-
-    main = hydra.main(
-        version_base="1.3", config_path="pkg://ddobench.conf", config_name=config_name
-    )
-    sweep = any(word in MULTIRUN for word in typed)
-    with hydra_hooks.trusting_the_flag() if sweep else contextlib.nullcontext():
-        main(functools.wraps(job)(guarded))()
-
-
-def _as_module() -> bool:
-    """Tell `python -m ddobench` from the script `ddobench`."""
-    return sys.argv[0].endswith("__main__.py")
-
-
-def _typed() -> str:
-    """Return the command as the user typed it."""
-    program = sys.argv[0]
-    if _as_module():
-        spec = getattr(sys.modules["__main__"], "__spec__", None)
-        module = spec.name.removesuffix(".__main__") if spec else "ddobench"
-        program = f"python -m {module}"
-    return " ".join([program, *map(shlex.quote, sys.argv[1:])])
-
-
-def use_plugins(arguments: list[str]) -> None:
-    """Let the YAML and the Python files of `--config-dir` be found, in worker processes too."""
-    from ddobench import registry
-
-    folder = option_value(arguments, CONFIG_DIR)
-    if folder is None:
-        return
-    folder = os.path.abspath(folder)  # noqa: PTH100 - symlinks stay as typed
-    registry.use_config_dir(folder)
-    sys.path.append(folder)
-    inherited = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [inherited, folder]))
 
 
 def _log_to_stderr() -> None:

@@ -1,35 +1,35 @@
 """The sweeper: stacks jobs that differ only in their seed, and drops what is stored.
 
 It is Hydra's basic sweeper up to the list of jobs, so every launcher works with it unchanged. A job
-gets `seed='0-9,20-24'` with at most `seeds_per_job` seeds, and unless that is told no more than
+gets `seed='0-9,20-24'` with at most `seeds_per_job` seeds. By default there are only as many as
 keep all workers of a launcher busy.
 """
 
-import copy
 import logging
 import shlex
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
-from uuid import uuid4
+from typing import TYPE_CHECKING, Any
 
-from hydra._internal.config_loader_impl import ConfigLoaderImpl
-from hydra._internal.core_plugins.basic_launcher import BasicLauncher
-from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
-from hydra.core.config_loader import ConfigLoader
-from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.plugins import Plugins
 from hydra.core.utils import JobReturn
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, OmegaConf
 
-from ddobench.cli.argv import QUOTES, spell
-from ddobench.cli.product import Product, multiply
-from ddobench.cli.settings import DEFAULT_RESULTS, LISTED, configured_seeds, read_settings
+from ddobench.cli.argv import (
+    DEFAULT_RESULTS,
+    LISTED,
+    Request,
+    configured_seeds,
+    read_seeds,
+    read_settings,
+    spell,
+)
+from ddobench.cli.plan import Product, describe_costs, describe_point, multiply
 from ddobench.cli.workers import (
     check_installed,
     count_cores,
@@ -39,12 +39,17 @@ from ddobench.cli.workers import (
     split_jobs,
 )
 from ddobench.progress import following, reporting
-from ddobench.seeds import Seeds, parse_seeds
+from ddobench.seeds import Seeds
 
 if TYPE_CHECKING:
-    from ddobench.runner.execute import Outcome
+    from ddobench.runner.batches import Outcome
     from ddobench.runner.spec import Specification
     from ddobench.store.runs import Place, Store
+
+Plugins.instance()  # imports Hydra's own plug-ins anew, so it comes before we derive from one
+
+from hydra._internal.core_plugins.basic_launcher import BasicLauncher  # noqa: E402
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeper  # noqa: E402
 
 log = logging.getLogger(__name__)
 
@@ -59,62 +64,13 @@ class Point:
     missing: Seeds
 
 
-class PointLoader:
-    """Hydra's configuration loader, which composes each point of a sweep only once.
-
-    Composing costs about 0.05 s; the jobs of a point differ in nothing but their seeds. A launcher
-    pickles the loader with every job. It travels as the names of its folders alone: with the points
-    of all other jobs, a job would cost the more the more there are.
-    """
-
-    def __init__(self, find: Callable[[], ConfigLoader]) -> None:
-        self.find = find
-        self.points: dict[tuple[str, ...], DictConfig] = {}
-        self.sweep = uuid4().hex
-
-    @cached_property
-    def loader(self) -> ConfigLoader:
-        """The one that composes; a worker knows too little of Hydra to make it any earlier."""
-        return self.find()
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _find_loader, (self.sweep, self.loader.get_search_path())
-
-    def compose(self, master: DictConfig, overrides: tuple[str, ...]) -> DictConfig:
-        """Return the configuration of a point, to be read only."""
-        if overrides not in self.points:
-            self.points[overrides] = self.loader.load_sweep_config(master, list(overrides))
-        return self.points[overrides]
-
-    def load_sweep_config(self, master: DictConfig, overrides: list[str]) -> DictConfig:
-        """Return the configuration of a job."""
-        rest = tuple(word for word in overrides if not word.startswith("seed="))
-        cfg = copy.deepcopy(self.compose(master, rest))
-        for word in overrides[len(rest) :]:
-            cfg.seed = word.removeprefix("seed=").strip(QUOTES)
-            cfg.hydra.overrides.task.append(word)
-        return cfg
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.loader, name)
-
-
-def _find_loader(sweep: str, path: ConfigSearchPath) -> PointLoader:
-    """Return the loader that this process has for the jobs of a sweep, a new one for the first."""
-    if sweep not in _loaders:
-        _loaders.clear()
-        _loaders[sweep] = PointLoader(partial(ConfigLoaderImpl, path))
-    return _loaders[sweep]
-
-
-_loaders: dict[str, PointLoader] = {}  # of worker processes, by sweep
-
-
 class SeedSweeper(BasicSweeper):
     """Launches one job per point and `seeds_per_job` missing seeds.
 
     With `cases`, a list of further `params`, a sweep is the union of one product for each of them.
     """
+
+    request: Request
 
     def __init__(
         self,
@@ -128,17 +84,17 @@ class SeedSweeper(BasicSweeper):
     def setup(
         self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig
     ) -> None:
-        """Hand the launcher a loader that composes each point once."""
-        self.loader = PointLoader(lambda: hydra_context.config_loader)
-        context = HydraContext(
-            config_loader=cast(ConfigLoader, self.loader), callbacks=hydra_context.callbacks
-        )
+        """Take the request from the job, and check that the launcher is installed."""
+        from ddobench.cli.job import Job
+
+        assert isinstance(task_function, Job)
+        self.request = task_function.request
         launcher = _read_launcher(config)
         check_installed(str(config.hydra.runtime.choices.get("hydra/launcher")), launcher)
-        super().setup(hydra_context=context, task_function=task_function, config=config)
+        super().setup(hydra_context=hydra_context, task_function=task_function, config=config)
 
     def sweep(self, arguments: list[str]) -> list[Sequence[JobReturn]]:
-        """Launch what is missing, wait for it, and say how it went."""
+        """Launch what is missing, wait for it, and print how it went."""
         from ddobench.store.runs import Store
 
         assert self.config is not None
@@ -149,7 +105,7 @@ class SeedSweeper(BasicSweeper):
             print(sentence)
         number = sum(product.number for product in products)
         if settings.plan and number > LISTED:
-            print(f"{number} points, each with its seeds: a plan looks at {LISTED} at most; "
+            print(f"{number} points, each with its seeds: a plan lists {LISTED} at most; "
                   "plan=true runs nothing")  # fmt: skip
             return []
         settings.check_number(number)  # composing them would take hours
@@ -173,41 +129,80 @@ class SeedSweeper(BasicSweeper):
             raise SystemExit(1)
         return [returns]
 
+    def _product(self, arguments: list[str], case: dict[str, str]) -> Product:
+        """Return the combinations of one case: its own settings, replaced by what is typed."""
+        assert self.hydra_context is not None
+        settings = {**(self.params or {}), **case}
+        swept = settings.pop("seed", None)
+        seeds = self.request.seeds
+        if seeds is None and swept is not None:
+            seeds = read_seeds(str(swept))
+        words = [spell(f"{key}={value}") for key, value in settings.items()]
+        parser = OverridesParser.create(config_loader=self.hydra_context.config_loader)
+        overrides = parser.parse_overrides([*words, *arguments])
+        return multiply([o for o in overrides if o.key_or_group != "seed"], seeds)
+
+    def _points(self, products: Sequence[Product], store: "Store") -> list[Point]:
+        """Compose and check every point before anything is launched; equal ones count once."""
+        from ddobench.cli.job import find_missing
+        from ddobench.runner.spec import specify
+
+        assert self.config is not None
+        assert self.hydra_context is not None
+        loader = self.hydra_context.config_loader
+        points: dict[tuple[Place, Seeds], Point] = {}
+        # Without several values there is one point, which Hydra has composed already.
+        lone = not (self.params or any(self.cases) or any(product.sweeps for product in products))
+        for overrides, seeds in ((point, p.seeds) for p in products for point in p):
+            cfg = self.config if lone else loader.load_sweep_config(self.config, list(overrides))
+            spec = specify(cfg, cfg.hydra.runtime.choices)
+            wanted = configured_seeds(cfg) if seeds is None else seeds
+            place = spec.place(store)
+            missing = find_missing(store, place, wanted)
+            if missing:
+                spec.build()  # so that all errors come before the first run
+            points.setdefault((place, wanted), Point(list(overrides), spec, wanted, missing))
+        return list(points.values())
+
     def _launch(
         self, points: Sequence[Point], store: "Store", total: int, missing: int
     ) -> Sequence[JobReturn]:
-        """Run the jobs; if that ends early, say what is stored."""
-        from ddobench.runner.provenance import command_line
+        """Run the jobs; if that ends early, print how many runs are stored."""
         from ddobench.store.sweeps import announce
 
         assert self.launcher is not None
 
-        def say_rest(why: str) -> None:
-            left = sum(len(_pending(store, point.spec, point.missing)) for point in points)
+        def print_rest(why: str) -> None:
+            from ddobench.cli.job import find_missing
+
+            left = sum(
+                len(find_missing(store, point.spec.place(store), point.missing)) for point in points
+            )
             print(f"{why}: {total - left} of {total} runs are stored; "
                   "the same command continues with the rest")  # fmt: skip
 
         goals = [(point.spec.place(store), point.missing) for point in points]
-        alone = isinstance(self.launcher, BasicLauncher)  # jobs of this process tell themselves
+        local = isinstance(self.launcher, BasicLauncher)  # its jobs report their own progress
+        command = self.request.command
         try:
-            with announce(store, command_line(), goals) as sweep, reporting(missing) as reporter:
-                if alone:
+            with announce(store, command, goals) as sweep, reporting(missing) as reporter:
+                if local:
                     return self.launcher.launch(make_jobs(points), initial_job_idx=0)
                 with following(lambda: sweep.count_done(store.folder), reporter):
                     return self._spread(points)
         except KeyboardInterrupt:
-            say_rest("interrupted")
+            print_rest("interrupted")
             raise SystemExit(130) from None
         except BrokenProcessPool:
-            say_rest("a worker process was killed, perhaps for want of memory")
+            print_rest("a worker process was killed, perhaps for want of memory")
             raise SystemExit(1) from None
-        except Exception as error:  # of the launcher: those of a job are told with its result
+        except Exception as error:  # of the launcher; errors of a job come with its result
             from ddobench.cli.messages import explain
 
-            if alone or explain(error):
+            if local or explain(error):
                 raise
             log.warning("%s: %s", type(error).__name__, error)
-            say_rest("the launcher gave up")
+            print_rest("the launcher gave up")
             raise SystemExit(1) from None
 
     def _spread(self, points: Sequence[Point]) -> list[JobReturn]:
@@ -226,40 +221,6 @@ class SeedSweeper(BasicSweeper):
                 returns += self.launcher.launch(portion, initial_job_idx=len(returns))
         return returns
 
-    def _points(self, products: Sequence[Product], store: "Store") -> list[Point]:
-        """Compose and check every point before anything is launched; equal ones count once."""
-        from ddobench.cli.job import forget_all, hand_on
-        from ddobench.runner.spec import specify
-
-        assert self.config is not None
-        forget_all()
-        points: dict[tuple[Place, Seeds], Point] = {}
-        for combination, seeds in ((c, product.seeds) for product in products for c in product):
-            cfg = self.loader.compose(self.config, combination)
-            spec = specify(cfg, cfg.hydra.runtime.choices)
-            wanted = _seeds(seeds, cfg)
-            missing = _pending(store, spec, wanted)
-            if missing:
-                spec.build()  # so that all errors come before the first run
-            hand_on(combination, spec)
-            point = Point(list(combination), spec, wanted, missing)
-            points.setdefault((spec.place(store), wanted), point)
-        return list(points.values())
-
-    def _product(self, arguments: list[str], case: dict[str, str]) -> Product:
-        """Return what the words of a case and the typed ones give to their keys."""
-        words = [f"{key}={value}" for key, value in case.items()]
-        typed = [spell(word) for word in [*self._parse_config(), *words, *arguments]]
-        parser = OverridesParser.create(config_loader=cast(ConfigLoader, self.loader))
-        overrides = parser.parse_overrides(typed)
-        product = multiply(overrides)
-        lone = all(not o.is_sweep_override() for o in overrides if o.key_or_group != "seed")
-        if lone and not self.params and not any(self.cases):
-            # Hydra has composed the only point already.
-            assert self.config is not None
-            self.loader.points[next(iter(product))] = self.config
-        return product
-
 
 def _read_launcher(config: DictConfig) -> dict[str, Any]:
     """Return the settings of the launcher as they are written."""
@@ -267,18 +228,6 @@ def _read_launcher(config: DictConfig) -> dict[str, Any]:
     return (
         {str(key): value for key, value in launcher.items()} if isinstance(launcher, dict) else {}
     )
-
-
-def _pending(store: "Store", spec: "Specification", wanted: Seeds) -> Seeds:
-    from ddobench.cli.pending import pending
-
-    return pending(store, spec.place(store), wanted)
-
-
-def _seeds(typed: list[str], cfg: DictConfig) -> Seeds:
-    if not typed:
-        return configured_seeds(cfg)
-    return parse_seeds(",".join(word.strip("[]" + QUOTES) for word in typed))
 
 
 def make_jobs(points: Sequence[Point], workers: int = 1) -> list[list[str]]:
@@ -292,21 +241,18 @@ def make_jobs(points: Sequence[Point], workers: int = 1) -> list[list[str]]:
 
 
 def _print_plan(points: Sequence[Point], total: int, missing: int, store: "Store") -> None:
-    from ddobench.cli.costs import describe_costs, estimate_cost
-
     planned = []
     for point in points:
-        cost = estimate_cost(store, point.spec) if point.missing else None
+        line, cost = describe_point(store, point.spec, len(point.missing), len(point.seeds))
         planned.append((len(point.missing), cost))
-        told = f", {cost.describe()}" if cost else ""
-        print(f"{point.spec.title}: {len(point.missing)} of {len(point.seeds)} seeds to run{told}")
+        print(line)
     if missing:
         print(describe_costs(planned, store))
     print(f"{missing} of {total} runs to do; plan=true runs nothing")
 
 
 def _sum_up(outcomes: Sequence["Outcome"]) -> "Outcome":
-    from ddobench.runner.execute import Outcome
+    from ddobench.runner.batches import Outcome
 
     return sum(outcomes, Outcome())
 

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from ddobench.errors import UsageError
-from ddobench.runner.memory import WORKERS
+from ddobench.runner.limits import WORKERS
 
 THREADS = "OMP_NUM_THREADS"
 _FOLLOWERS = ("MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")  # joblib would set them by itself

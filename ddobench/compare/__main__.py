@@ -11,8 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from ddobench.cli.parser import SentenceParser, complain
-from ddobench.cli.settings import DEFAULT_RESULTS
+from ddobench.cli.argv import DEFAULT_RESULTS, SentenceParser, complain
 from ddobench.compare.comparison import Comparison, compare, format_setting
 from ddobench.compare.sides import Side, read_sides
 from ddobench.errors import UsageError

@@ -11,9 +11,8 @@ from typing import Any
 import pandas as pd
 from pandas.api import types
 
-from ddobench.cli.argv import CONFIG_DIR
+from ddobench.cli.argv import CONFIG_DIR, SentenceParser, complain
 from ddobench.cli.main import use_plugins
-from ddobench.cli.parser import SentenceParser, complain
 from ddobench.errors import UsageError
 from ddobench.progress import console, reporting
 from ddobench.propose.example_data import example_table

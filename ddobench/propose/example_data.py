@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import torch
 
-from ddobench.cli.composition import specify_points
+from ddobench.cli.hooks import specify_points
 from ddobench.contracts import Task
 from ddobench.errors import UsageError
 from ddobench.runner.build import build_task
-from ddobench.runner.execute import evaluate_designs
+from ddobench.runner.run import evaluate_designs
 
 
 def example_table(

@@ -20,7 +20,7 @@ from ddobench.errors import UsageError
 from ddobench.judging import HeldOut, Reference
 from ddobench.progress import active, stage
 from ddobench.rng import Streams
-from ddobench.runner.execute import FIT, PROPOSE, collect, draw_starts
+from ddobench.runner.run import FIT, PROPOSE, collect, draw_starts
 from ddobench.runner.spec import Specification
 from ddobench.seeds import format_seeds
 from ddobench.tabular.encodings import Encoding, split_best

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from ddobench.cli.composition import specify_points
+from ddobench.cli.hooks import specify_points
 from ddobench.errors import UsageError, check_whole
 from ddobench.propose.constraints import Bounds, Constraints
 from ddobench.propose.fitting import (

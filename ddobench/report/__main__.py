@@ -19,11 +19,11 @@ def format_filter(word: str) -> str:
     return f"only.{name}=[{value}]" if listed else f"only.{name}={value}"
 
 
-def job(cfg: Any) -> None:
+def job(cfg: Any, _: object) -> None:
     """Write the report of a configuration and print where it is."""
     from omegaconf import OmegaConf
 
-    from ddobench.cli.settings import read_folder
+    from ddobench.cli.argv import read_folder
     from ddobench.progress import reporting_late
     from ddobench.report.writer import write_report
 

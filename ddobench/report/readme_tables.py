@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 from ddobench import registry
-from ddobench.cli.published_costs import read_published
+from ddobench.cli.plan import read_published
 from ddobench.report.claims import read_claims
 from ddobench.report.tables.formatting import MINUS, escape_markdown
 from ddobench.scores import (

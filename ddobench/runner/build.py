@@ -115,8 +115,8 @@ def _build(config: Mapping[str, Any], key: str, kind: type[Built]) -> Built:
     if "_target_" not in config:
         raise UsageError(f"{key} must have a _target_, got the keys {', '.join(map(str, config))}")
     _check_card(config.get(CARD), key)
-    if lack := registry.find_lack(config.get(CARD) or {}):
-        raise UsageError(f"{key} cannot be built here: {lack}")
+    if missing := registry.missing_dependency(config.get(CARD) or {}):
+        raise UsageError(f"{key} cannot be built here: {missing}")
     bare = {name: value for name, value in config.items() if name != CARD}
     if not issubclass(load_class(config[TARGET], key), kind):
         raise UsageError(f"{key}._target_ must name a {kind.__name__}, got {config[TARGET]}")

@@ -1,13 +1,14 @@
-"""What only the harness can tell of a fitted method: how its codes relate to the hidden truth.
+"""How the codes of a fitted method relate to the hidden truth, which only the harness knows.
 
 Round trip: visible designs encoded and decoded, are they still valid and do they keep their value?
 Alignment: does each code follow a single hidden coordinate, more than random axes would? Recovery:
 where the codes are the hidden coordinates, or the designs, how close is the graph to the true one?
-Units: which hidden coordinates does each unit of a model look at? Sample: a few designs beside
+Units: which hidden coordinates does each unit of a model depend on? Sample: a few designs beside
 their codes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -16,49 +17,53 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ddobench.contracts import Insight, Method, Problem
-from ddobench.graphs import Recovery
-from ddobench.runner.unit_graphs import describe_units
+from ddobench.graphs import Graph, Recovery
 from ddobench.scores import PREDICTED, VALUE_MODEL
 
-ROWS = 2000  # visible designs looked at
+ROWS = 2000  # visible designs used
 SAME = 0.999  # correlation from which a code counts as a hidden coordinate
 DRAWS = 1000  # random directions behind the chance level
 SHOWN = 200  # designs in the sample
 COORDINATES = 3  # of each of them
-DIGITS = 4  # significant ones of their numbers
+DIGITS = 4  # significant digits of the numbers in the sample
+UNIT_DIGITS = 3  # decimals of stored shares of energy
+EDGE_SHARE = 0.1  # of a unit's energy in each of two coordinates for an edge between them
+CLIQUE_SHARE = 0.8  # of a unit's energy inside a clique for that clique to count as found
 
 Matrix = NDArray[np.float64]
 Oracle = Callable[[Tensor], Tensor]  # (S, K, d) -> (S, K), NaN where invalid
 
 
 def diagnose(method: Method, problem: Problem, evaluate: Oracle) -> list[dict[str, Any]]:
-    """Return what each seed of a method has to say of itself, and what the harness makes of it."""
-    told = [dict(one) for one in method.diagnostics()] or [{} for _ in problem.data.x]
-    seen = method.insight(problem.data.x[:, :ROWS]) if problem.measures else None
-    if seen:
-        for report, found in zip(told, inspect(seen, problem, evaluate), strict=True):
+    """Return the method's own diagnostics of each seed together with those of the harness."""
+    reports = [dict(one) for one in method.diagnostics()] or [{} for _ in problem.data.x]
+    insights = method.insight(problem.data.x[:, :ROWS]) if problem.measures else None
+    if insights:
+        for report, found in zip(reports, inspect(insights, problem, evaluate), strict=True):
             report |= found
-    return told
+    return reports
 
 
 def inspect(
-    seen: Sequence[Insight | None], problem: Problem, evaluate: Oracle
+    insights: Sequence[Insight | None], problem: Problem, evaluate: Oracle
 ) -> list[dict[str, Any]]:
-    """Return for each seed what there is to tell of how its first visible designs are seen."""
-    rows = next((len(one.codes) for one in seen if one is not None), 0)
+    """Return for each seed how the codes of its first visible designs relate to the truth."""
+    rows = next((len(one.codes) for one in insights if one is not None), 0)
     x, y = problem.data.x[:, :rows], problem.data.y[:, :rows]
-    decoded = [x[seed] if one is None else one.reconstructed.to(x) for seed, one in enumerate(seen)]
+    decoded = [
+        x[seed] if one is None else one.reconstructed.to(x) for seed, one in enumerate(insights)
+    ]
     values = evaluate(torch.stack(decoded)).numpy()  # (S, K), NaN where invalid
     return [
         {} if one is None else _inspect_seed(one, seed, problem, values[seed], y[seed].numpy())
-        for seed, one in enumerate(seen)
+        for seed, one in enumerate(insights)
     ]
 
 
 def _inspect_seed(
     insight: Insight, seed: int, problem: Problem, values: Matrix, y: Matrix
 ) -> dict[str, Any]:
-    """Tell of one seed, whose decoded designs have the values (K,) and whose designs had y (K,)."""
+    """Inspect one seed; its decoded designs have the values (K,), the designs themselves y (K,)."""
     report: dict[str, Any] = describe_round_trip(values, y)
     report |= {
         "codes_sample": _excerpt(insight.codes),
@@ -82,7 +87,7 @@ def _inspect_seed(
 
 
 def describe_round_trip(values: Matrix, y: Matrix) -> dict[str, float]:  # (K,), (K,)
-    """Say how designs fare that were encoded and decoded."""
+    """Return how many designs stay valid when encoded and decoded, and whether values stay."""
     valid = ~np.isnan(values)
     correlation = float("nan")
     if valid.sum() > 1 and np.ptp(values[valid]) > 0 and np.ptp(y[valid]) > 0:
@@ -94,13 +99,13 @@ def describe_round_trip(values: Matrix, y: Matrix) -> dict[str, float]:  # (K,),
 
 
 def describe_excess(curves: Mapping[str, Matrix]) -> dict[str, list[float]]:
-    """Say by how many standard deviations the designs a method ranks first fall short."""
+    """Return by how many standard deviations a method overestimates the designs it ranks first."""
     excess = curves[PREDICTED.name] - curves[VALUE_MODEL.name]  # (T,)
     return {} if np.isnan(excess).all() else {"overestimation": excess.tolist()}
 
 
 def describe_alignment(correlations: Matrix) -> dict[str, float]:  # (e, d_hidden)
-    """Say how closely each code follows one hidden coordinate, and how closely chance would."""
+    """Return how closely each code follows one hidden coordinate, and the level of chance."""
     draws = np.random.default_rng(0).normal(size=(DRAWS, correlations.shape[1]))
     directions = draws / np.linalg.norm(draws, axis=1, keepdims=True)
     return {
@@ -110,7 +115,7 @@ def describe_alignment(correlations: Matrix) -> dict[str, float]:  # (e, d_hidde
 
 
 def are_the_same(correlations: Matrix) -> bool:
-    """Tell whether every code is the hidden coordinate of the same number."""
+    """Return whether every code is the hidden coordinate with the same index."""
     e, hidden = correlations.shape
     return e == hidden and bool((np.abs(np.diagonal(correlations)) > SAME).all())
 
@@ -123,6 +128,75 @@ def correlate(codes: Matrix, hidden: Matrix) -> Matrix:  # (K, e), (K, d_hidden)
         scaled.append((table - table.mean(axis=0)) / np.where(sd > 0, sd, 1.0))
     correlations: Matrix = scaled[0].T @ scaled[1] / len(codes)
     return correlations
+
+
+def describe_units(
+    directions: NDArray[Any],  # (U, R, e)
+    codes: Matrix,  # (K, e)
+    hidden: Matrix,  # (K, d_hidden)
+    truth: Graph | None,
+) -> dict[str, Any]:
+    """Return which hidden coordinates and true cliques the units of a model depend on.
+
+    Units look along directions in the method's own codes. Where the codes are about linear in the
+    hidden coordinates, each direction can be written in these. Too few rows give nothing: any codes
+    would be linear in that many coordinates.
+    """
+    rows, d = hidden.shape
+    if rows <= d + 1:
+        return {}
+    slopes, residual = regress(codes, hidden)
+    energy = share_energy(directions.astype(np.float64) @ slopes)  # (U, d_hidden)
+    graph = join_coordinates(energy)
+    report: dict[str, Any] = {
+        "edges": [list(edge) for edge in graph.edges],
+        "edge_share": EDGE_SHARE,
+        "residual": float(f"{residual:.{UNIT_DIGITS}g}"),
+        "energy": energy.round(UNIT_DIGITS).tolist(),
+    }
+    if truth is not None:
+        inside = share_cliques(energy, truth)  # (U, C)
+        report |= {
+            "clique_share": CLIQUE_SHARE,
+            "clique_energy": inside.round(UNIT_DIGITS).tolist(),
+            "cliques_found": int((inside > CLIQUE_SHARE).any(axis=0).sum()),
+            "cliques_true": len(truth.cliques),
+            "recovery": Recovery.of(graph, truth).describe(),
+        }
+    return {"units_graph": report}
+
+
+def regress(codes: Matrix, hidden: Matrix) -> tuple[Matrix, float]:
+    """Return the slopes (e, d_hidden) of codes in hidden coordinates, by least squares.
+
+    The second value is the share of the variance of all codes that is left unexplained.
+    """
+    centred, moved = hidden - hidden.mean(axis=0), codes - codes.mean(axis=0)
+    slopes: Matrix = np.linalg.lstsq(centred, moved, rcond=None)[0].T
+    total = float(np.square(moved).sum())
+    left = float(np.square(moved - centred @ slopes.T).sum())
+    return slopes, left / total if total else 0.0
+
+
+def share_energy(directions: Matrix) -> Matrix:  # (U, R, d_hidden) -> (U, d_hidden)
+    """Return each unit's shares of squared weight over the coordinates, 0 without any weight."""
+    energy = np.square(directions).sum(axis=1)
+    total = energy.sum(axis=1, keepdims=True)
+    shares: Matrix = energy / np.where(total > 0, total, 1.0)
+    return shares
+
+
+def share_cliques(energy: Matrix, truth: Graph) -> Matrix:  # (U, d_hidden) -> (U, C)
+    """Return which share of each unit's energy lies in each true clique."""
+    columns = [energy[:, list(clique)].sum(axis=1) for clique in truth.cliques]
+    return np.stack(columns, axis=1)
+
+
+def join_coordinates(energy: Matrix) -> Graph:  # (U, d_hidden)
+    """Return the graph with an edge wherever some unit depends on both ends."""
+    used = [np.flatnonzero(unit >= EDGE_SHARE).tolist() for unit in energy]
+    edges = {pair for own in used for pair in combinations(own, 2)}
+    return Graph.from_edges(energy.shape[1], sorted(edges))
 
 
 def _excerpt(table: Tensor) -> list[list[float]]:  # (K, e)

@@ -1,9 +1,8 @@
-"""Where a result comes from: versions, revision, machine, command."""
+"""Where a result comes from: versions, revision and machine."""
 
 import os
 import platform
 import subprocess
-import sys
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -16,7 +15,7 @@ PACKAGES = ("ddobench", "torch", "numpy", "scipy", "hydra-core", "omegaconf", "p
 
 @cache
 def describe_machine() -> dict[str, Any]:
-    """Return what stays the same for the life of this process."""
+    """Return versions and hardware, which stay the same for the life of this process."""
     import torch
 
     return {
@@ -32,12 +31,6 @@ def describe_machine() -> dict[str, Any]:
     }
 
 
-@cache
-def command_line() -> str:
-    """Return the command as it was typed; the command line remembers it here before Hydra runs."""
-    return os.environ.get("DDOBENCH_COMMAND", " ".join(sys.argv))
-
-
 def _version(package: str) -> str:
     try:
         return metadata.version(package)
@@ -46,7 +39,7 @@ def _version(package: str) -> str:
 
 
 def _git(*arguments: str) -> str:
-    """Ask git about the source tree this package is imported from, if it is one of ours."""
+    """Ask git about the source tree that this package is imported from, if it is a checkout."""
     root = Path(__file__).resolve().parents[2]
     if not (root / ".git").exists():
         return ""

@@ -1,11 +1,15 @@
-"""What defines a result: the resolved task, method and budget, and the digest that names them."""
+"""What defines a result: the resolved task, method and budget, and the digest that names them.
+
+With `select=RULE` the method is one that chooses among settings of another by a rule.
+"""
 
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cache
-from math import inf
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from omegaconf import DictConfig, OmegaConf
@@ -28,19 +32,20 @@ from ddobench.runner.build import (
     check_targets,
     name_classes,
 )
-from ddobench.runner.memory import check_memory
-from ddobench.runner.selection import GRID, offer
+from ddobench.runner.limits import check_memory, check_timeout
 from ddobench.variants import format_variant
 
 if TYPE_CHECKING:
     from ddobench.contracts import Method, Task  # these need PyTorch, which takes seconds
     from ddobench.store.runs import Place, Store
 
-MOST_SEEDS = 50  # that are stacked into one job unless someone says otherwise
+MOST_SEEDS = 50  # stacked into one job by default
 SELECT = "select"  # the group of rules that choose settings
-_TYPED_TRAINING = f"{TRAINING}@surrogate.{TRAINING}"  # as Hydra calls the choice
-_UNSAID = (CARD, "device")  # keys that never change a result
-_IRRELEVANT = (*_UNSAID, "file")  # of a file counts the hash of its content, not where it lies
+GRID = "grid"  # dotted name of a setting -> its values; null leaves it alone
+_MOST_CANDIDATES = 100
+_TYPED_TRAINING = f"{TRAINING}@surrogate.{TRAINING}"  # Hydra's name of the choice
+_NO_SETTINGS = (CARD, "device")  # keys that never change a result
+_NOT_IN_DIGEST = (*_NO_SETTINGS, "file")  # the hash of a file counts, not its path
 
 
 @dataclass(frozen=True)
@@ -53,30 +58,30 @@ class Specification:
     d: int
     n: int
     device: str
-    seeds_per_job: int | None  # None: nobody has said
+    seeds_per_job: int | None  # None: the default
     config: dict[str, Any]  # resolved: task, method, budget
     task_departures: dict[str, str]  # settings that are not those of its file
     method_departures: dict[str, str]
     digest: str
     task_digest: str  # of the task alone, which methods share
     parts: dict[str, str] = field(default_factory=dict)  # option of each part of the method
-    timeout: float | None = None  # seconds that a run may take
-    memory_gb: float | None = None  # what a batch may take; None: a share of what is free
+    timeout: float | None = None  # seconds for one run
+    memory_gb: float | None = None  # for a batch; None: a share of what is free
 
     @property
     def title(self) -> str:
-        """The words that name this point of a sweep on a screen."""
+        """The name of this point of a sweep on a screen."""
         variant = " ".join(filter(None, [self.task_variant, self.method_variant]))
         return f"{self.method} on {self.task} d={self.d} n={self.n} {variant}".strip()
 
     @property
     def task_variant(self) -> str:
-        """How the task departs from its file, in one text."""
+        """How the task departs from its file, as the text that is stored."""
         return format_variant(self.task_departures)
 
     @property
     def method_variant(self) -> str:
-        """How the method departs from its file, in one text."""
+        """How the method departs from its file, as the text that is stored."""
         return format_variant(self.method_departures)
 
     @property
@@ -86,7 +91,7 @@ class Specification:
 
     @property
     def stack(self) -> int:
-        """How many seeds are stacked into one job at most."""
+        """The most seeds that are stacked into one job."""
         return self.seeds_per_job or MOST_SEEDS
 
     def place(self, store: "Store") -> "Place":
@@ -104,18 +109,18 @@ class Specification:
 
 
 def specify(cfg: DictConfig, choices: Mapping[str, Any]) -> Specification:
-    """Read a composed configuration; `choices` says which option of each group was taken."""
+    """Read a composed configuration; `choices` are the chosen options of all groups."""
     check_one_of("device", cfg.device, ("auto", "cpu", "cuda"))
     check_whole("d", cfg.d, 1)
     check_whole("n", cfg.n, 2)
     if cfg.seeds_per_job is not None:
         check_whole("seeds_per_job", cfg.seeds_per_job, 1)
-    _check_timeout(cfg.timeout)
+    check_timeout(cfg.timeout)
     check_memory(cfg.memory_gb)
     config = {key: _resolve(cfg, key) for key in ("task", "method", "budget")}
     plain, rule = config["method"], choices.get(SELECT)
     if rule:
-        config["method"] = offer(plain, _resolve(cfg, SELECT))
+        config["method"] = offer_candidates(plain, _resolve(cfg, SELECT))
     check_targets(config, cfg.allow_code)
     for key, node in config.items():
         check_finite(key, node)
@@ -147,12 +152,6 @@ def specify(cfg: DictConfig, choices: Mapping[str, Any]) -> Specification:
     )
 
 
-def _check_timeout(value: object) -> None:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if value is not None and not (number and 0 < value < inf):  # type: ignore[operator]
-        raise UsageError(f"timeout must be a number of seconds above 0, or null, got {value!r}")
-
-
 def digest(config: Mapping[str, Any]) -> str:
     """Name a resolved configuration: parameters, and the names and versions of its classes."""
     text = json.dumps(name_classes(_canonical(config)), sort_keys=True, allow_nan=True)
@@ -173,7 +172,9 @@ def _canonical(value: Any) -> Any:
     """Drop what cannot change a result and let 1 and 1.0 be the same number."""
     if isinstance(value, Mapping):
         return {
-            str(name): _canonical(item) for name, item in value.items() if name not in _IRRELEVANT
+            str(name): _canonical(item)
+            for name, item in value.items()
+            if name not in _NOT_IN_DIGEST
         }
     if isinstance(value, list | tuple):
         return [_canonical(item) for item in value]
@@ -204,9 +205,9 @@ def _part_departures(
 def _rule_departures(cfg: DictConfig, rule: str) -> Iterator[tuple[str, str]]:
     """Yield the rule that chooses settings, and where it is not as its file has it."""
     yield SELECT, rule
-    told, written = _resolve(cfg, SELECT), _written(cfg, SELECT, rule)
-    yield from _departures({**written, **told}, written, f"{SELECT}.")
-    grid, usual = told.get(GRID) or {}, written.get(GRID) or {}
+    chosen, written = _resolve(cfg, SELECT), _written(cfg, SELECT, rule)
+    yield from _departures({**written, **chosen}, written, f"{SELECT}.")
+    grid, usual = chosen.get(GRID) or {}, written.get(GRID) or {}
     yield from ((f"{SELECT}.{GRID}.{name}", str(grid[name])) for name in grid if name not in usual)
 
 
@@ -215,7 +216,7 @@ def _departures(
 ) -> Iterator[tuple[str, str]]:
     """Yield where a configuration departs from what is written in its file."""
     for name, value in config.items():
-        if name not in written or name in _UNSAID:
+        if name not in written or name in _NO_SETTINGS:
             continue
         if isinstance(value, Mapping) and isinstance(written[name], Mapping):
             yield from _departures(value, written[name], f"{prefix}{name}.")
@@ -254,5 +255,69 @@ def _brought(group: str, choice: str) -> dict[str, Any]:
 
 @cache
 def _usual_parts(method: str) -> dict[str, str]:
-    """Return the parts of a method unless told otherwise."""
+    """Return the default parts of a method."""
     return {**usual_choices("run"), **line_up(method)}
+
+
+def offer_candidates(method: Mapping[str, Any], select: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the configuration of a method that chooses among settings of another.
+
+    Settings of the grid that the method does not have are ignored.
+    """
+    grid = _read_grid(select.get(GRID))
+    known = {name: values for name, values in grid.items() if _has(method, name)}
+    if not known:
+        raise UsageError(
+            f"select chooses among values of {', '.join(grid) or 'nothing'}, which this method "
+            "does not have; name settings that it has, as in "
+            "'+select.grid={search.rate:[0.01,0.05]}'"
+        )
+    points = [dict(zip(known, values, strict=True)) for values in product(*known.values())]
+    if len(points) > _MOST_CANDIDATES:
+        raise UsageError(
+            f"select.grid has {len(points)} combinations; at most {_MOST_CANDIDATES} can be judged"
+        )
+    bare = {name: value for name, value in method.items() if name != CARD}
+    chooser = {name: value for name, value in select.items() if name != GRID}
+    card = {CARD: method[CARD]} if CARD in method else {}
+    return {
+        **chooser,
+        **card,
+        "candidates": {_candidate_name(one): _set(bare, one) for one in points},
+    }
+
+
+def _read_grid(grid: object) -> dict[str, list[Any]]:
+    if not isinstance(grid, Mapping):
+        raise UsageError(f"select.grid must name settings and their values, got {grid!r}")
+    named = {str(name): values for name, values in grid.items() if values is not None}
+    for name, values in named.items():
+        if not isinstance(values, list) or not values:
+            raise UsageError(f"select.grid must list values of {name}, got {values!r}")
+    return named
+
+
+def _has(method: Mapping[str, Any], name: str) -> bool:
+    node: Any = method
+    for key in name.split("."):
+        if not isinstance(node, Mapping) or key not in node:
+            return False
+        node = node[key]
+    return True
+
+
+def _set(method: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a method's configuration with other settings."""
+    changed = deepcopy(dict(method))
+    for name, value in settings.items():
+        *above, last = name.split(".")
+        node = changed
+        for key in above:
+            node = node[key]
+        node[last] = value
+    return changed
+
+
+def _candidate_name(settings: Mapping[str, Any]) -> str:
+    words = {name: "null" if value is None else str(value) for name, value in settings.items()}
+    return format_variant(words)

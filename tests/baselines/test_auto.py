@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ddobench.baselines.auto import Auto
-from ddobench.cli.composition import specify_points
+from ddobench.cli.hooks import specify_points
 from ddobench.contracts import Dataset, Method, Proposal, Space
 from ddobench.errors import UsageError
 from ddobench.rng import Streams

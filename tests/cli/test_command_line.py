@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from ddobench.cli import argv
 from ddobench.cli import main as cli
-from ddobench.cli import settings
 from ddobench.store.runs import load
 from tests.support.processes import PATIENCE, Spawn, nursery, wait_until
 
@@ -76,7 +76,7 @@ def ddobench(
 ) -> "Caller":
     """Return a function that runs a command line in this process."""
     monkeypatch.setattr(sys, "path", [*sys.path])
-    for name in ("DDOBENCH_CONFIG_DIR", "PYTHONPATH", "HYDRA_FULL_ERROR", "DDOBENCH_COMMAND"):
+    for name in ("DDOBENCH_CONFIG_DIR", "PYTHONPATH", "HYDRA_FULL_ERROR"):
         monkeypatch.setenv(name, os.environ.get(name, ""))
         monkeypatch.delenv(name)
     return Caller(tmp_path / "runs", monkeypatch, capsys)
@@ -342,7 +342,7 @@ def test_a_mistake_gets_one_sentence_and_leaves_nothing_behind(
         (["allow_code=3"], "allow_code must be names of packages, as in [a,b], got 3"),
         (["method._target_=logging.FileHandler"], "if you trust it, add allow_code=[logging]"),
         (["method._target_=3"], "method._target_ must name a class, as in package.module.Class"),
-        (["seed=0-9999999"], "10000000 runs are more than 10000; plan=true says what they are, "),
+        (["seed=0-9999999"], "10000000 runs are more than 10000; plan=true lists them, "),
         (["device=cuda"], "device=cuda needs a GPU that PyTorch can use, and there is none"),
     ],
 )
@@ -372,7 +372,7 @@ def test_the_plan_of_ten_million_runs_is_told_at_once(ddobench: Caller, sweep: b
 def test_a_plan_of_too_many_points_counts_them(ddobench: Caller) -> None:
     code, out, err = ddobench("method=naive", "d=range(4,3000)", "plan=true", "-m")
     assert code == 0, err
-    assert out.startswith("2996 points, each with its seeds: a plan looks at 1000 at most")
+    assert out.startswith("2996 points, each with its seeds: a plan lists 1000 at most")
     code, _, err = ddobench("method=naive", "d=range(4,90000)", "-m")
     assert code == 2
     assert "89996 runs are more than 10000" in err
@@ -384,7 +384,7 @@ def test_a_plan_of_too_many_points_counts_them(ddobench: Caller) -> None:
 def test_many_runs_run_if_asked_for_by_name(
     ddobench: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(settings, "MANY", 2)
+    monkeypatch.setattr(argv, "MANY", 2)
     assert ddobench("method=naive", "-m", "seed=0-2")[0] == 2
     assert ddobench("method=naive", "-m", "seed=0-2", "many=true")[0] == 0
     assert ddobench("method=naive", "seed=3-5")[0] == 2

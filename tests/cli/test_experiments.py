@@ -1,21 +1,21 @@
-"""The published sweeps of FGM and its rivals, planned but not run: they hold what they promise."""
+"""The published sweeps of FGM and other methods have the points that they promise; none is run."""
 
 import itertools
 import re
-import sys
+from dataclasses import replace
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from hydra import compose, initialize_config_module
 
 from ddobench import registry
-from ddobench.cli import hydra_hooks
-from ddobench.cli import main as cli
+from ddobench.cli.hooks import specify_points
 from ddobench.report.claims import read_claims
-from ddobench.runner.spec import Specification, specify
+from ddobench.runner.spec import Specification
+from ddobench.seeds import parse_seeds
 
 ROOT = Path(__file__).parents[2]
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
@@ -34,40 +34,42 @@ CONTROLS = {  # of fgm, beside other graphs, at each number of rows
 IDLE = ("naive", "random", "linear")  # what every published cell has, to measure others by
 
 
-@pytest.fixture
-def plan(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> "Plan":
-    """Return a function that plans an experiment."""
-    return Plan(tmp_path, monkeypatch, capsys)
+@cache
+def plan(experiment: str) -> list[str]:
+    """Return one line for each point of an experiment, in the order of its sweep.
+
+    Options and settings are composed once, not again for every d and n.
+    """
+    sweeper = read_sweeper(experiment)
+    lines: dict[str, None] = {}  # equal points count once
+    composed: dict[tuple[str, ...], Specification] = {}
+    for case in sweeper.get("cases", [{}]):
+        settings = {key: str(value) for key, value in (sweeper["params"] | case).items()}
+        seeds = len(parse_seeds(settings.pop("seed")))
+        values = [[f"{key}={value}" for value in text.split(",")] for key, text in settings.items()]
+        for words in product(*values):
+            sizes = {word[0]: int(word[2:]) for word in words if word.startswith(("d=", "n="))}
+            others = tuple(word for word in words if not word.startswith("d="))
+            if "surrogate.training.steps" not in settings:  # the default depends on n
+                others = tuple(word for word in others if not word.startswith("n="))
+            if others not in composed:
+                typed = [f"experiment={experiment}", *words]
+                composed[others] = specification_of(*typed)
+            title = replace(composed[others], **sizes).title  # type: ignore[arg-type]
+            lines[f"{title}: {seeds} of {seeds} seeds to run"] = None
+    return list(lines)
 
 
-class Plan:
-    """Plans experiments and returns what they would run."""
-
-    def __init__(
-        self, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        self.folder, self.monkeypatch, self.capsys = folder, monkeypatch, capsys
-
-    def __call__(self, experiment: str, *overrides: str) -> list[str]:
-        """Return one line for each point of the sweep."""
-        words = ["-m", f"experiment={experiment}", "plan=true", f"results_dir={self.folder}"]
-        words += overrides
-        self.monkeypatch.setattr(sys, "argv", ["ddobench", *words])
-        for name in ("HYDRA_FULL_ERROR", "DDOBENCH_COMMAND"):
-            self.monkeypatch.setenv(name, "")
-        cli.main()
-        told = self.capsys.readouterr().out.splitlines()
-        return [line.partition(", about ")[0] for line in told if "seeds to run" in line]
+def read_sweeper(experiment: str) -> dict[str, Any]:
+    """Return what an experiment sweeps."""
+    text = (ROOT / "conf" / "experiment" / f"{experiment}.yaml").read_text(encoding="utf-8")
+    sweeper: dict[str, Any] = yaml.safe_load(text)["hydra"]["sweeper"]
+    return sweeper
 
 
 def specification_of(*overrides: str) -> Specification:
     """Return what one run of an experiment is, whatever it sweeps."""
-    hydra_hooks.register()
-    with initialize_config_module(config_module="ddobench.conf", version_base="1.3"):
-        cfg = compose("run", overrides=list(overrides), return_hydra_config=True)
-    return specify(cfg, cfg.hydra.runtime.choices)
+    return specify_points([overrides])[0]
 
 
 EXPERIMENTS = [entry.name for entry in registry.entries("experiment")]
@@ -95,7 +97,7 @@ def test_claims_on_the_known_graph_are_tested_on_the_runs_of_that_experiment() -
     assert {claim.question.budget for claim in about} == {budget}
 
 
-def test_known_graph_sets_true_cliques_against_an_ordinary_network(plan: Plan) -> None:
+def test_known_graph_sets_true_cliques_against_an_ordinary_network() -> None:
     assert plan("known_graph") == [
         f"{method} on rbf d={d} n=5000{variant}: 10 of 10 seeds to run"
         for methods in (
@@ -108,7 +110,7 @@ def test_known_graph_sets_true_cliques_against_an_ordinary_network(plan: Plan) -
 
 
 @pytest.mark.parametrize("n", CONTROLS)
-def test_controls_change_one_thing_at_a_time_at_both_rates(plan: Plan, n: int) -> None:
+def test_controls_change_one_thing_at_a_time_at_both_rates(n: int) -> None:
     graphs = [f"{graph} {rate}" for graph in ("", "graph=permuted", "graph=empty")
               for rate in ("", FAST)]  # fmt: skip
     pulled = ["search.prior=0.1", f"{FAST} search.prior=0.1"] if n == 2000 else []
@@ -120,7 +122,7 @@ def test_controls_change_one_thing_at_a_time_at_both_rates(plan: Plan, n: int) -
     assert sorted(lines) == sorted(f"{name}: 10 of 10 seeds to run" for name in expected)
 
 
-def test_confidence_changes_nothing_but_the_level_of_the_test_at_both_rates(plan: Plan) -> None:
+def test_confidence_changes_nothing_but_the_level_of_the_test_at_both_rates() -> None:
     levels = ("0.5", "0.2", "", "0.01", "0.001")  # 0.05 is the default
     variants = [f"{f' graph.alpha={level}' if level else ''}{rate}" for level in levels
                 for rate in ("", f" {FAST}")]  # fmt: skip
@@ -129,7 +131,7 @@ def test_confidence_changes_nothing_but_the_level_of_the_test_at_both_rates(plan
     assert plan("confidence") == [f"{name}: 10 of 10 seeds to run" for name in series]
 
 
-def test_mixture_sets_the_main_methods_against_each_other_on_two_clusters(plan: Plan) -> None:
+def test_mixture_sets_the_main_methods_against_each_other_on_two_clusters() -> None:
     methods = [*IDLE, "ga", "rwr", "coms", "vae_ga", "fgm", "ensemble", "units"]
     assert plan("mixture") == [
         f"{method} on mixture d={d} n=2000{rate}: 10 of 10 seeds to run"
@@ -139,7 +141,7 @@ def test_mixture_sets_the_main_methods_against_each_other_on_two_clusters(plan: 
     ]
 
 
-def test_the_supplement_sets_fgm_against_coms_on_small_tasks(plan: Plan) -> None:
+def test_the_supplement_sets_fgm_against_coms_on_small_tasks() -> None:
     lines = [line.removesuffix(": 10 of 10 seeds to run") for line in plan("supplement")]
     pulled = [f"fgm on toy3d d=3 n=5000 {words}search.prior=0.1" for words in ("", f"{FAST} ")]
     expected = [f"{method} on {task} n=5000" for task in ("toy3d d=3", "chain d=7")
@@ -156,7 +158,7 @@ def test_the_supplement_sets_fgm_against_coms_on_small_tasks(plan: Plan) -> None
 @pytest.mark.parametrize(("experiment", "n", "epochs"), [("chains_small", 2000, 600),
                                                          ("chains", 10000, 3700)])  # fmt: skip
 def test_the_main_figure_has_the_papers_methods_and_coms_at_its_references_epochs(
-    plan: Plan, experiment: str, n: int, epochs: int
+    experiment: str, n: int, epochs: int
 ) -> None:
     lines = plan(experiment)
     for method in (*IDLE, "ga", "rwr", "coms", "vae_ga", "fgm"):
@@ -166,16 +168,14 @@ def test_the_main_figure_has_the_papers_methods_and_coms_at_its_references_epoch
     assert longer in lines
 
 
-def test_the_later_codes_map_has_ten_more_observed_dimensions(plan: Plan) -> None:
+def test_the_later_codes_map_has_ten_more_observed_dimensions() -> None:
     lines = plan("later_code_map")
     assert len(lines) == 20
     assert all(" n=10000 map=gaussian" in line and "10 of 10 seeds" in line for line in lines)
     assert specification_of("experiment=later_code_map").config["task"]["d_obs"] is None
 
 
-def test_more_rows_and_another_training_are_asked_for_at_the_sizes_they_are_judged(
-    plan: Plan,
-) -> None:
+def test_more_rows_and_another_training_are_asked_for_at_the_sizes_they_are_judged() -> None:
     lines = plan("chains_large")
     for method in (*IDLE, "ga", "coms", "vae_ga", "fgm"):
         assert f"{method} on chain d=41 n=100000: 5 of 5 seeds to run" in lines
@@ -186,7 +186,7 @@ def test_more_rows_and_another_training_are_asked_for_at_the_sizes_they_are_judg
                 assert f"{method} on chain d=21 n={n}{variant}: 10 of 10 seeds to run" in lines
 
 
-def test_the_controls_run_fresh_seeds_of_whatever_their_claims_compare(plan: Plan) -> None:
+def test_the_controls_run_fresh_seeds_of_whatever_their_claims_compare() -> None:
     lines = plan("controls")
     controls = [claim for claim in read_claims().claims if "experiment=controls" in claim.command]
     assert len(controls) > 10
@@ -201,8 +201,7 @@ def test_the_controls_run_fresh_seeds_of_whatever_their_claims_compare(plan: Pla
 
 @pytest.mark.parametrize("experiment", PUBLISHED)
 def test_every_published_cell_has_doing_nothing_in_it(experiment: str) -> None:
-    text = (ROOT / "conf" / "experiment" / f"{experiment}.yaml").read_text(encoding="utf-8")
-    sweeper = yaml.safe_load(text)["hydra"]["sweeper"]
+    sweeper = read_sweeper(experiment)
     cases = [sweeper["params"] | case for case in sweeper.get("cases", [{}])]
     measured = {
         cell for case in cases if {*IDLE} <= {*_words(case["method"])} for cell in _cells(case)
@@ -221,7 +220,7 @@ def _words(names: str) -> list[str]:
     return names.split(",")
 
 
-def test_forms_turns_nothing_but_the_form_of_the_terms_and_of_the_units(plan: Plan) -> None:
+def test_forms_turns_nothing_but_the_form_of_the_terms_and_of_the_units() -> None:
     methods = (*IDLE, "ga", "ensemble", "additive", "quadratic_ridge", "units", "auto")
     bumps = ("", " bump=laplace", " bump=cauchy", " bump=network")  # gaussian is the default
     expected = {
@@ -237,7 +236,7 @@ def test_forms_turns_nothing_but_the_form_of_the_terms_and_of_the_units(plan: Pl
     assert set(lines) == expected
 
 
-def test_noise_turns_nothing_but_the_noise(plan: Plan) -> None:
+def test_noise_turns_nothing_but_the_noise() -> None:
     lines = plan("noise")
     assert len(lines) == 28
     assert set(lines) == {
@@ -247,7 +246,7 @@ def test_noise_turns_nothing_but_the_noise(plan: Plan) -> None:
     }
 
 
-def test_rows_cross_three_dimensions_with_five_numbers_of_rows(plan: Plan) -> None:
+def test_rows_cross_three_dimensions_with_five_numbers_of_rows() -> None:
     lines = plan("rows")
     assert len(lines) == 105
     assert set(lines) == {
@@ -259,8 +258,7 @@ def test_rows_cross_three_dimensions_with_five_numbers_of_rows(plan: Plan) -> No
 
 
 def test_the_cross_has_every_combination_of_its_levels_on_each_task() -> None:
-    file = Path(__file__).parents[2] / "conf" / "experiment" / "cross.yaml"
-    cases = yaml.safe_load(file.read_text())["hydra"]["sweeper"]["cases"]
+    cases = read_sweeper("cross")["cases"]
     met: dict[str, list[tuple[str, ...]]] = {}
     for case in cases:
         values = {name: str(value).split(",") for name, value in case.items()}

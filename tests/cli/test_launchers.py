@@ -1,18 +1,13 @@
 """One sweep gives the same records whichever launcher spreads its jobs, and cores are shared."""
 
 import os
-import pickle
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hydra._internal.config_loader_impl import ConfigLoaderImpl
-from hydra._internal.config_search_path_impl import ConfigSearchPathImpl
-from omegaconf import OmegaConf
 
 import ddobench
-from ddobench.cli import hydra_hooks
-from ddobench.cli.sweeper import Point, PointLoader, make_jobs
+from ddobench.cli.sweeper import Point, make_jobs
 from ddobench.cli.workers import (
     THREADS,
     check_installed,
@@ -26,7 +21,7 @@ from ddobench.cli.workers import (
 )
 from ddobench.errors import UsageError
 from ddobench.registry import read_choice
-from ddobench.runner.memory import WORKERS
+from ddobench.runner.limits import WORKERS
 from ddobench.seeds import parse_seeds
 from ddobench.store.runs import read_record
 from tests.support.fakes import Climb, specify_fake
@@ -86,6 +81,8 @@ def test_a_launcher_stores_what_one_process_stores(
         monkeypatch.setenv(name, str(patience))
     out, _ = launch(tmp_path / "spread", f"hydra/launcher={launcher}")
     assert "20 runs finished" in out
+    (command,) = set(ddobench.load(tmp_path / "spread")["command"])
+    assert command.startswith("python -m ddobench -m method=naive,linear task=quadratic d=6 ")
     if (workers := count_workers(read_choice("launcher", launcher), count_cores())) > 1:
         jobs = sum(-(-10 // share) for share in share_seeds([10, 10], workers))
         assert f"20 runs in {jobs} jobs for {workers} workers" in out
@@ -109,22 +106,6 @@ def test_an_array_of_jobs_stores_what_one_process_stores(
             "--job-name=ddobench"} <= {*asked}  # fmt: skip
     run_here(tmp_path / "here")
     assert_same_records(tmp_path / "spread", tmp_path / "here")
-
-
-def test_a_job_does_not_carry_the_other_points_of_its_sweep() -> None:
-    hydra_hooks.register()
-    path = ConfigSearchPathImpl()
-    path.append("main", "pkg://ddobench.conf")
-    loader = PointLoader(lambda: ConfigLoaderImpl(path))
-    alone = pickle.dumps(loader)
-    loader.points = {(f"d={d}",): OmegaConf.create({"d": d}) for d in range(100)}
-    assert len(pickle.dumps(loader)) == len(alone)
-    worker = pickle.loads(alone)
-    worker.points["d=3",] = OmegaConf.create({"d": 3})
-    assert pickle.loads(alone) is worker  # so the next job of this sweep finds what it composed
-    assert [one.path for one in worker.get_search_path().get_path()] == ["pkg://ddobench.conf"]
-    other = PointLoader(lambda: ConfigLoaderImpl(path))
-    assert not pickle.loads(pickle.dumps(other)).points
 
 
 @pytest.mark.parametrize(

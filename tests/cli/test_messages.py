@@ -8,7 +8,7 @@ from hydra.errors import HydraException, InstantiationException
 from omegaconf import OmegaConf
 
 from ddobench import registry
-from ddobench.cli import hydra_hooks
+from ddobench.cli import hooks
 from ddobench.cli.messages import explain
 from ddobench.errors import UsageError
 from ddobench.runner.spec import specify
@@ -18,7 +18,7 @@ KEYS = ", ".join(registry.top_keys("run"))
 
 def error_of(*overrides: str) -> Exception:
     """Return the error that a command with these overrides raises."""
-    hydra_hooks.register()
+    hooks.register()
     try:
         with initialize_config_module(config_module="ddobench.conf", version_base="1.3"):
             cfg = compose("run", overrides=list(overrides), return_hydra_config=True)

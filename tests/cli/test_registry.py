@@ -12,8 +12,8 @@ from hydra import compose, initialize_config_module
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from ddobench import registry
-from ddobench.cli import hydra_hooks
-from ddobench.cli.product import Product, multiply
+from ddobench.cli import hooks
+from ddobench.cli.plan import Product, multiply
 from ddobench.errors import UsageError
 from ddobench.runner.build import build_task
 
@@ -151,7 +151,7 @@ def test_an_installed_package_announces_its_options(package: str) -> None:
 
 @pytest.mark.usefixtures("package")
 def test_an_announced_option_can_be_composed() -> None:
-    hydra_hooks.register()
+    hooks.register()
     with initialize_config_module(config_module="ddobench.conf", version_base="1.3"):
         cfg = compose("run", overrides=["method=installed"])
     assert cfg.method.rate == 0.5
@@ -193,14 +193,17 @@ LACK = "it needs the module no_such_module.of_it, which is not installed; pip in
 
 
 def test_a_card_says_which_package_is_lacking() -> None:
-    assert registry.find_lack(LACKING) == LACK
-    assert registry.find_lack({"needs": "json"}) == ""
-    assert registry.find_lack({"summary": "words"}) == ""
+    assert registry.missing_dependency(LACKING) == LACK
+    assert registry.missing_dependency({"needs": "json"}) == ""
+    assert registry.missing_dependency({"summary": "words"}) == ""
 
 
 def test_an_option_whose_package_is_lacking_says_so(folder: Path) -> None:
     (folder / "task" / "own.yaml").write_text(f"_target_: x.Y\ncard: {LACKING}\n")
-    assert next(entry.lack for entry in registry.entries("task") if entry.name == "own") == LACK
+    assert (
+        next(entry.missing_dependency for entry in registry.entries("task") if entry.name == "own")
+        == LACK
+    )
 
 
 def test_what_lacks_its_package_is_refused_before_it_is_imported() -> None:

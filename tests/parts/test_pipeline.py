@@ -10,12 +10,13 @@ from hydra import compose, initialize_config_module
 
 from ddobench import registry
 from ddobench.baselines.fgm import FGM
-from ddobench.cli import hydra_hooks
+from ddobench.cli import hooks
 from ddobench.contracts import Dataset, Method, Privileged, Space
 from ddobench.errors import UsageError
 from ddobench.graphs import Graph
 from ddobench.parts.pipeline import Pipeline
-from ddobench.runner.execute import execute, run_seeds
+from ddobench.runner.batches import execute
+from ddobench.runner.run import run_seeds
 from ddobench.runner.spec import Specification, digest, specify
 from ddobench.store.records import Record
 from ddobench.store.runs import Store, read_record
@@ -35,7 +36,7 @@ COMBINATIONS = [  # every latent with all axes, and with as many graphs in turn
 
 @cache
 def specification(*overrides: str) -> Specification:
-    hydra_hooks.register()
+    hooks.register()
     with initialize_config_module(config_module="ddobench.conf", version_base="1.3"):
         learned = not {"method=naive", "surrogate=linear"} & {*overrides}
         words = [*SMALL, *([NARROW] if learned else []), *overrides]

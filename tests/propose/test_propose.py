@@ -12,10 +12,10 @@ import pytest
 import torch
 
 import ddobench
-from ddobench.cli.composition import specify_points
+from ddobench.cli.hooks import specify_points
 from ddobench.errors import UsageError
 from ddobench.judging import Judged, Reference
-from ddobench.runner.execute import run_seeds
+from ddobench.runner.run import run_seeds
 from ddobench.tabular.rows import read_table
 
 TINY = ["budget=tiny"]

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 from hydra import compose, initialize_config_module
 
-from ddobench.cli import hydra_hooks
+from ddobench.cli import hooks
 from ddobench.report.data import ReportData
 from ddobench.report.single_runs import (
     address_of,
@@ -127,7 +127,7 @@ def test_the_command_of_a_run_composes_the_same_configuration(words: str) -> Non
 
 
 def _compose(words: list[str]) -> Specification:
-    hydra_hooks.register()
+    hooks.register()
     with initialize_config_module("ddobench.conf", version_base="1.3"):
         cfg = compose("run", overrides=words, return_hydra_config=True)
     return specify(cfg, cfg.hydra.runtime.choices)

@@ -12,9 +12,9 @@ from ddobench.contracts import Dataset
 from ddobench.errors import UsageError
 from ddobench.parts.search import Ascent
 from ddobench.rng import Streams
-from ddobench.runner import memory
-from ddobench.runner.execute import Outcome, execute
-from ddobench.runner.memory import check_memory, fit_seeds, is_out_of_memory
+from ddobench.runner import limits
+from ddobench.runner.batches import Outcome, execute
+from ddobench.runner.limits import check_memory, fit_seeds, is_out_of_memory
 from ddobench.store.runs import Store, load
 from tests.support.fakes import Climb, specify_fake
 from tests.support.lineups import assemble, ga
@@ -54,7 +54,7 @@ def test_a_stack_that_finds_no_memory_is_halved_and_says_so(
     assert Greedy.tried == [
         [0, 1, 2, 3, 4, 5, 6], [0, 1, 2], [0], [1, 2], [3, 4, 5, 6], [3, 4], [5, 6],
     ]  # fmt: skip
-    assert "seed 0-6 found no memory together, so 3 and 4 of them are tried" in caplog.text
+    assert "seed 0-6: out of memory with 7 seeds, retrying 3 and 4" in caplog.text
     assert "memory_gb=GB or seeds_per_job=3 makes smaller batches from the start" in caplog.text
     assert load(tmp_path)["status"].eq("ok").all()
 
@@ -80,8 +80,8 @@ def test_stacks_are_as_large_as_memory_gb_has_room_for(
 ) -> None:
     monkeypatch.setattr(Greedy, "tried", [])
     monkeypatch.setattr(Greedy, "room", 9)
-    monkeypatch.setattr(memory, "PROGRAM", 0.0)
-    one = memory.measure_seed(n=20, d=3)
+    monkeypatch.setattr(limits, "PROGRAM_BYTES", 0.0)
+    one = limits.seed_bytes(n=20, d=3)
     spec = replace(specify_fake(Greedy), memory_gb=3.5 * one / 1e9)
     caplog.set_level("INFO", "ddobench")
     assert execute(spec, range(7), Store(tmp_path)) == Outcome(ok=7)
@@ -93,15 +93,15 @@ def test_stacks_are_as_large_as_memory_gb_has_room_for(
 def test_a_stack_may_take_half_of_what_is_free_and_workers_share_that(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    one = memory.measure_seed(n=1000, d=10)
-    monkeypatch.delenv(memory.WORKERS, raising=False)
-    monkeypatch.setattr(memory, "find_free", lambda: 40.5 * one)
+    one = limits.seed_bytes(n=1000, d=10)
+    monkeypatch.delenv(limits.WORKERS, raising=False)
+    monkeypatch.setattr(limits, "free_memory", lambda: 40.5 * one)
     assert fit_seeds(1000, 10, None) == 20
-    monkeypatch.setenv(memory.WORKERS, "4")
+    monkeypatch.setenv(limits.WORKERS, "4")
     assert fit_seeds(1000, 10, None) == 5
-    monkeypatch.setattr(memory, "find_free", lambda: 0.0)
+    monkeypatch.setattr(limits, "free_memory", lambda: 0.0)
     assert fit_seeds(1000, 10, None) == 1  # which is tried, at least
-    monkeypatch.setattr(memory, "find_free", lambda: None)
+    monkeypatch.setattr(limits, "free_memory", lambda: None)
     assert fit_seeds(1000, 10, None) is None
 
 
@@ -112,7 +112,7 @@ def test_memory_is_a_number_of_gigabytes(value: object) -> None:
 
 
 def test_what_is_free_is_something_where_the_system_says() -> None:
-    free = memory.find_free()
+    free = limits.free_memory()
     assert free is None or free > 0
 
 
@@ -126,21 +126,21 @@ def test_a_container_has_what_its_limit_leaves_but_for_files_that_are_merely_kep
     }
     for name, text in told.items():
         (tmp_path / name).write_text(text)
-    monkeypatch.setattr(memory, "_GROUP", tmp_path)
-    assert memory.find_free() == 700
+    monkeypatch.setattr(limits, "_CGROUP", tmp_path)
+    assert limits.free_memory() == 700
     (tmp_path / "memory.max").write_text("max\n")
-    free = memory.find_free()
+    free = limits.free_memory()
     assert free is None or free > 1000
 
 
 def test_a_job_of_a_cluster_has_what_it_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLURM_MEM_PER_NODE", "3")
-    assert memory.find_free() == 3 * 1024**2
+    assert limits.free_memory() == 3 * 1024**2
 
 
 def test_what_a_fit_takes_once_leaves_less_for_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "PROGRAM", 0.0)
-    one = memory.measure_seed(n=1000, d=10)
+    monkeypatch.setattr(limits, "PROGRAM_BYTES", 0.0)
+    one = limits.seed_bytes(n=1000, d=10)
     room = 10.5 * one / 1e9
     assert fit_seeds(1000, 10, room) == 10
     assert fit_seeds(1000, 10, room, once=4 * one) == 6

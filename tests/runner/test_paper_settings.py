@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from ddobench.cli.composition import specify_points
+from ddobench.cli.hooks import specify_points
 
 STATED = yaml.safe_load(Path(__file__).with_name("paper_settings.yaml").read_text())
 CASES = [(method, statement) for statement in STATED for method in statement["methods"]]

@@ -12,11 +12,9 @@ from ddobench.runner import provenance
 @pytest.fixture(autouse=True)
 def forget() -> Iterator[None]:
     """Ask anew in every test, and afterwards."""
-    for answer in (provenance.describe_machine, provenance.command_line):
-        answer.cache_clear()
+    provenance.describe_machine.cache_clear()
     yield
-    for answer in (provenance.describe_machine, provenance.command_line):
-        answer.cache_clear()
+    provenance.describe_machine.cache_clear()
 
 
 def test_a_machine_is_described_in_plain_words() -> None:
@@ -45,14 +43,3 @@ def test_a_tree_without_git_has_no_revision(
     monkeypatch.setattr("ddobench.runner.provenance.subprocess.run", fail)
     found = provenance.describe_machine()
     assert (found["revision"], found["dirty"]) == ("", False)
-
-
-def test_the_command_is_the_one_that_was_typed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DDOBENCH_COMMAND", "python -m ddobench d=4")
-    assert provenance.command_line() == "python -m ddobench d=4"
-
-
-def test_without_a_command_line_it_is_that_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("DDOBENCH_COMMAND", raising=False)
-    monkeypatch.setattr("sys.argv", ["notebook.py", "x"])
-    assert provenance.command_line() == "notebook.py x"

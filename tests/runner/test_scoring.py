@@ -5,11 +5,18 @@ import math
 import numpy as np
 import pytest
 
-from ddobench.judging import Reference, Values
-from ddobench.runner.scoring import score
+from ddobench.judging import Judged, Reference, Values
+from ddobench.scores import compute_curves
 
 NAN = math.nan
 UNIT = Reference(mean=0.0, sd=1.0, worst=-5.0, best=3.0, optimum=10.0)  # scores are raw values
+
+
+def curves_of(
+    values: Values, predicted: Values | None, top: int, reference: Reference
+) -> dict[str, Values]:
+    """Score values and predictions (T, K)."""
+    return compute_curves(Judged.of(values, predicted, top, reference))
 
 
 def scored(
@@ -17,7 +24,7 @@ def scored(
 ) -> dict[str, Values]:
     """Score in raw units."""
     told = None if predicted is None else np.array(predicted)
-    return score(np.array(values), told, top, UNIT)
+    return curves_of(np.array(values), told, top, UNIT)
 
 
 def test_a_reference_describes_the_visible_values() -> None:
@@ -74,7 +81,7 @@ def test_designs_without_any_prediction_count_in_the_order_proposed() -> None:
 
 def test_equal_predictions_count_in_the_order_proposed() -> None:
     beliefs = np.random.default_rng(0).integers(0, 3, 300).astype(float)
-    scores = score(np.arange(300.0)[None], beliefs[None], 5, UNIT)
+    scores = curves_of(np.arange(300.0)[None], beliefs[None], 5, UNIT)
     assert scores["value_model"].tolist() == [np.flatnonzero(beliefs == 2)[:5].mean()]
 
 
@@ -99,13 +106,13 @@ def test_iterations_are_scored_apart() -> None:
 
 def test_scores_are_in_standard_deviations_of_the_visible_values() -> None:
     reference = Reference(mean=10.0, sd=2.0, worst=4.0, best=12.0, optimum=20.0)
-    scores = score(np.array([[12.0, NAN]]), np.array([[16.0, 8.0]]), 2, reference)
+    scores = curves_of(np.array([[12.0, NAN]]), np.array([[16.0, 8.0]]), 2, reference)
     assert scores["value_model"].tolist() == [(1.0 - 3.0) / 2]
     assert scores["predicted"].tolist() == [(3.0 - 1.0) / 2]
 
 
 def test_scoring_leaves_its_arrays_alone_and_says_nothing_about_invalid_ones() -> None:
     values, predicted = np.array([[1.0, NAN]]), np.array([[NAN, 1.0]])
-    score(values, predicted, 2, UNIT)
+    curves_of(values, predicted, 2, UNIT)
     assert np.array_equal(values, [[1.0, NAN]], equal_nan=True)
     assert np.array_equal(predicted, [[NAN, 1.0]], equal_nan=True)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ddobench.errors import UsageError
-from ddobench.runner.selection import offer
+from ddobench.runner.spec import offer_candidates
 from tests.support.catalogue import specification
 
 METHOD: dict[str, Any] = {
@@ -20,7 +20,9 @@ def make_select(grid: Any) -> dict[str, Any]:
 
 
 def test_every_combination_of_the_grid_is_a_candidate_that_says_what_it_is() -> None:
-    offered = offer(METHOD, make_select({"search.rate": [0.1, 0.2], "search.steps": [5, None]}))
+    offered = offer_candidates(
+        METHOD, make_select({"search.rate": [0.1, 0.2], "search.steps": [5, None]})
+    )
     assert list(offered["candidates"]) == [
         "search.rate=0.1 search.steps=5", "search.rate=0.1 search.steps=null",
         "search.rate=0.2 search.steps=5", "search.rate=0.2 search.steps=null",
@@ -31,7 +33,7 @@ def test_every_combination_of_the_grid_is_a_candidate_that_says_what_it_is() -> 
 
 def test_the_method_stays_as_it_was_and_its_card_is_that_of_the_chooser() -> None:
     before = repr(METHOD)
-    offered = offer(METHOD, make_select({"search.rate": [1, 2]}))
+    offered = offer_candidates(METHOD, make_select({"search.rate": [1, 2]}))
     assert repr(METHOD) == before
     assert offered["card"] == {"label": "A"}
     assert offered["rule"] == "rank"
@@ -41,7 +43,7 @@ def test_the_method_stays_as_it_was_and_its_card_is_that_of_the_chooser() -> Non
 
 def test_settings_that_a_method_does_not_have_are_left_out_and_null_drops_one() -> None:
     grid = {"surrogate.width": [1, 2], "search.rate": [1, 2], "search.steps": None}
-    assert list(offer(METHOD, make_select(grid))["candidates"]) == [
+    assert list(offer_candidates(METHOD, make_select(grid))["candidates"]) == [
         "search.rate=1",
         "search.rate=2",
     ]
@@ -50,7 +52,10 @@ def test_settings_that_a_method_does_not_have_are_left_out_and_null_drops_one() 
 @pytest.mark.parametrize(
     ("grid", "complaint"),
     [
-        ({"surrogate.width": [1]}, r"among values of surrogate\.width, which this method has not"),
+        (
+            {"surrogate.width": [1]},
+            r"among values of surrogate\.width, which this method does not have",
+        ),
         ({}, "among values of nothing"),
         ({"search.rate": 3}, r"select\.grid must list values of search\.rate, got 3"),
         ({"search.rate": []}, r"select\.grid must list values of search\.rate, got \[\]"),
@@ -60,7 +65,7 @@ def test_settings_that_a_method_does_not_have_are_left_out_and_null_drops_one() 
 )
 def test_a_grid_that_makes_no_sense_is_refused(grid: Any, complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint):
-        offer(METHOD, make_select(grid))
+        offer_candidates(METHOD, make_select(grid))
 
 
 def test_a_rule_is_a_variant_of_the_method_with_a_digest_of_its_own() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hydra import compose, initialize_config_module
 
-from ddobench.cli import hydra_hooks
+from ddobench.cli import hooks
 from ddobench.errors import UsageError
 from ddobench.runner.spec import Specification, digest, specify
 from tests.support.fakes import Climb, Sum, target
@@ -91,7 +91,7 @@ def test_a_name_once_given_stays() -> None:
 @cache
 def composed(*overrides: str) -> Specification:
     """Specify what the command line would."""
-    hydra_hooks.register()
+    hooks.register()
     with initialize_config_module(config_module="ddobench.conf", version_base="1.3"):
         cfg = compose("run", overrides=list(overrides), return_hydra_config=True)
     return specify(cfg, cfg.hydra.runtime.choices)

@@ -10,7 +10,7 @@ import pytest
 from ddobench.contracts import Dataset
 from ddobench.errors import StorageError
 from ddobench.rng import Streams
-from ddobench.runner.execute import Outcome, execute
+from ddobench.runner.batches import Outcome, execute
 from ddobench.store import atomic
 from ddobench.store.runs import Store, load
 from tests.support.fakes import Climb, specify_fake

@@ -13,8 +13,8 @@ from torch import Tensor
 
 from ddobench.contracts import Dataset, Proposal
 from ddobench.rng import Streams
-from ddobench.runner.execute import Outcome, execute
-from ddobench.runner.time_limit import Deadline, TimeLimitError, time_limit
+from ddobench.runner.batches import Outcome, execute
+from ddobench.runner.limits import Deadline, TimeLimitError, time_limit
 from ddobench.store.runs import Store, load
 from tests.support.fakes import Climb, specify_fake
 
@@ -64,7 +64,7 @@ def test_a_run_beyond_its_limit_fails_with_its_reason_and_the_others_are_stored(
     assert outcome.failed >= 1
     assert runs["status"][1] == "failed"
     assert runs["reason"][1] == "took longer than timeout=0.2 s"
-    assert "failed together, each is tried alone: took longer than timeout=0.2 s for each of its " \
+    assert "failed together, retrying each alone: took longer than timeout=0.2 s for each of its " \
         "3 seeds" in caplog.text  # fmt: skip
 
 
@@ -91,7 +91,7 @@ def test_a_stack_of_seeds_has_the_time_of_all_of_them() -> None:
 
 
 def test_code_that_goes_on_regardless_is_broken_off_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ddobench.runner.time_limit.AGAIN", 0.05)
+    monkeypatch.setattr("ddobench.runner.limits.ALARM_SECONDS", 0.05)
     heard: list[BaseException] = []
 
     def go_on_twice() -> None:

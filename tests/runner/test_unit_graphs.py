@@ -8,8 +8,7 @@ import torch
 
 from ddobench.contracts import Insight
 from ddobench.graphs import Graph
-from ddobench.runner.diagnostics import inspect
-from ddobench.runner.unit_graphs import SHARED, Matrix, describe_units, regress
+from ddobench.runner.diagnostics import EDGE_SHARE, Matrix, describe_units, inspect, regress
 from ddobench.tasks.quadratic import Quadratic
 from ddobench.tasks.rbf import RBF
 
@@ -58,8 +57,8 @@ def test_what_codes_have_besides_hidden_coordinates_is_said_as_a_residual() -> N
 def test_an_edge_needs_a_share_of_one_unit_on_both_ends() -> None:
     hidden = hidden_rows()
     units = np.zeros((2, 1, 5))
-    units[0, 0, [0, 1]] = np.sqrt([0.98 - SHARED, SHARED + 0.02])  # enough
-    units[1, 0, [2, 3]] = np.sqrt([1.02 - SHARED, SHARED - 0.02])  # not enough
+    units[0, 0, [0, 1]] = np.sqrt([0.98 - EDGE_SHARE, EDGE_SHARE + 0.02])  # enough
+    units[1, 0, [2, 3]] = np.sqrt([1.02 - EDGE_SHARE, EDGE_SHARE - 0.02])  # not enough
     told = describe_units(units, hidden, hidden, TRUTH)["units_graph"]
     assert told["edges"] == [[0, 1]]
     assert told["recovery"]["precision"] == 1.0

@@ -1,7 +1,7 @@
-"""Command lines tried out in this process, and judged.
+"""Runs command lines in this process and checks what they did.
 
-A line is judged by reading its words anew, as a person would: nothing here asks the code under test
-what a word means. The work inside a run is left out, all around it is real.
+The checks read the words of a line by themselves: nothing here asks the code under test what a word
+means. Only the work inside a run is replaced.
 """
 
 import contextlib
@@ -21,21 +21,39 @@ from unittest import mock
 
 import yaml
 
+import ddobench.conf
 from ddobench.cli import main as cli
-from ddobench.runner import execute as execution
+from ddobench.runner import batches
 from ddobench.runner.spec import Specification
 from ddobench.store.records import Record, TaskSample
-from tests.support.command_lines import CONF, GROUPS, KEYS, PARAMETERS, options_of
 
+CONF = Path(next(iter(ddobench.conf.__path__)))
+GROUPS = ("task", "method", "budget", "latent", "axes", "graph", "surrogate", "search")
+KEYS = (*GROUPS, "experiment", "d", "n", "seed", "results_dir", "device", "seeds_per_job", "plan",
+        "many", "memory_gb", "allow_code")  # fmt: skip
+PARAMETERS = (
+    "task.noise=0.5", "task.signs=random", "method.ridge=0.5", "search.steps=2", "latent.width=8",
+    "surrogate.width=8", "graph.alpha=0.1", "budget.designs=4", "budget.top=2", "search.rate=1e-3",
+    "+method.foo=1", "+task.foo=1", "+method._partial_=true", "+method._args_=[1]", "method.foo=1",
+    "method.card=hello", "task.card=null", "method.card.label=3", "method.latent=null",
+    "method._target_=logging.FileHandler", "task._target_=os.system", "method._target_=3",
+    "+foo=1", "++bar=2", "foo=1", "~d", "~method", "~task.noise", "method@x=naive", "task@:x=chain",
+    "task.d=3", "task=quadratic,rbf", "allow_code=[logging]", "allow_code=logging", "allow_code=3",
+)  # fmt: skip
 DEFAULTS = {"task": "quadratic", "method": "fgm", "budget": "full", "seed": "0"}
-MOST_RUNS = 60  # then somebody presses Ctrl-C
+MOST_RUNS = 60  # then the line is interrupted
 SHOWS = ("--cfg", "-c", "--info", "-i", "--help", "-h", "--version", "--hydra-help", "-sc",
          "--shell-completion")  # fmt: skip
 
 
+def options_of(group: str) -> list[str]:
+    """List the options of a group that ship."""
+    return sorted(path.stem for path in (CONF / group).glob("*.yaml"))
+
+
 @dataclass
 class Attempt:
-    """What became of a command line."""
+    """The outcome of a command line."""
 
     words: list[str]
     code: int = 0
@@ -55,8 +73,8 @@ def attempt(words: Sequence[str]) -> Attempt:
             contextlib.redirect_stdout(out),
             contextlib.redirect_stderr(err),
             mock.patch.object(sys, "argv", ["ddobench", *words]),
-            mock.patch.object(execution, "run_seeds", _recording(tried)),
-            mock.patch.object(execution, "paint", _paint),
+            mock.patch.object(batches, "run_seeds", _recording(tried)),
+            mock.patch.object(batches, "sample_task", _sample_task),
         ):
             try:
                 cli.main()
@@ -81,7 +99,7 @@ def _elsewhere(sandbox: Path) -> Iterator[None]:
     root = logging.getLogger()  # to which --info of Hydra adds a handler for every word
     level, handlers = root.level, [*root.handlers]
     with mock.patch.dict(os.environ, {"HOME": str(sandbox / "home")}):
-        for name in ("DDOBENCH_CONFIG_DIR", "HYDRA_FULL_ERROR", "DDOBENCH_COMMAND"):
+        for name in ("DDOBENCH_CONFIG_DIR", "HYDRA_FULL_ERROR"):
             os.environ.pop(name, None)
         os.chdir(sandbox / "work")
         try:
@@ -110,7 +128,7 @@ def _recording(tried: Attempt) -> Any:
     return run_seeds
 
 
-def _paint(spec: Specification, *_: object) -> TaskSample:
+def _sample_task(spec: Specification, *_: object) -> TaskSample:
     return TaskSample(spec.task, "", spec.d, spec.n, 0, "", "", "", None, [], None, [])
 
 

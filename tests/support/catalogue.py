@@ -10,16 +10,18 @@ import pytest
 from hydra import compose, initialize_config_module
 
 from ddobench import registry
-from ddobench.cli import hydra_hooks
+from ddobench.cli import hooks
 from ddobench.contracts import Method, Problem, Task
 from ddobench.runner.spec import Specification, specify
 
-TASKS = [entry.name for entry in registry.entries("task") if not entry.lack]
-ABSENT = [entry.name for entry in registry.entries("task") if entry.lack]  # not installed here
+TASKS = [entry.name for entry in registry.entries("task") if not entry.missing_dependency]
+ABSENT = [
+    entry.name for entry in registry.entries("task") if entry.missing_dependency
+]  # not installed here
 SKIPPED = [
-    pytest.param(entry.name, marks=pytest.mark.skip(reason=entry.lack))
+    pytest.param(entry.name, marks=pytest.mark.skip(reason=entry.missing_dependency))
     for entry in registry.entries("task")
-    if entry.lack
+    if entry.missing_dependency
 ]
 METHODS = [entry.name for entry in registry.entries("method")]
 SMALL_D = {"toy3d": 3, "tfbind8": 8, "ehrlich": 16, "rna": 14}  # tasks that do not take 7
@@ -34,7 +36,7 @@ KINDS = {
 @cache
 def specification(task: str, method: str, *settings: str) -> Specification:
     """Return a task with few rows and a method with a tiny budget; settings win over both."""
-    hydra_hooks.register()
+    hooks.register()
     overrides = [f"task={task}", f"method={method}", "budget=tiny", "device=cpu", f"n={ROWS}"]
     with initialize_config_module(config_module="ddobench.conf", version_base="1.3"):
         cfg = compose(

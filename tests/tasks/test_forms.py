@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ddobench.exact.terms import TERMS
-from ddobench.runner.execute import paint, run_seeds
+from ddobench.runner.run import run_seeds, sample_task
 from ddobench.store.records import Record
 from tests.support.catalogue import specification
 
@@ -43,7 +43,7 @@ def test_a_method_runs_and_stays_below_the_optimum(task: str, setting: str, meth
 @pytest.mark.parametrize("bump", TERMS)
 def test_a_portrait_names_the_form(bump: str) -> None:
     spec = specification("chain", "naive", f"task.bump={bump}")
-    portrait = paint(spec, spec.build()[0], 0)
+    portrait = sample_task(spec, spec.build()[0], 0)
     assert TERMS[bump].noun.capitalize() in portrait.title
     assert TERMS[bump].formula in portrait.formula
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import ddobench
-from ddobench.cli.composition import specify_points
+from ddobench.cli.hooks import specify_points
 from ddobench.errors import UsageError
 from ddobench.report import write_report
 from ddobench.tasks.table import Table, TableProblem

@@ -1,14 +1,13 @@
-"""Makes Hydra know our sweeper, our resolver and the configurations that plug-ins announce."""
+"""What Hydra must know of us: sweeper, resolvers, launchers, configurations of plug-ins."""
 
 import atexit
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
-from hydra._internal.hydra import Hydra
+from hydra import compose, initialize_config_module
 from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.config_store import ConfigStore
 from hydra.core.plugins import Plugins
@@ -16,10 +15,12 @@ from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import OmegaConf
 
 from ddobench import registry
-from ddobench.cli import config_files
-from ddobench.cli.settings import read_folder
+from ddobench.cli.argv import check_overrides, read_folder, spell
+from ddobench.cli.messages import explain
+from ddobench.errors import UsageError
+from ddobench.runner.spec import Specification, specify
 
-LAUNCHERS = "launcher"  # the folder of settings that launchers begin with
+LAUNCHERS = "launcher"  # the folder with our defaults for launchers
 
 
 class AnnouncedConfigs(SearchPathPlugin):
@@ -28,7 +29,7 @@ class AnnouncedConfigs(SearchPathPlugin):
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
         """Append the folder of `--config-dir` and one entry for each announced package.
 
-        Hydra itself knows the folder on its own command line only, not where Python composes.
+        Hydra itself knows the folder only on its own command line, not when composing from Python.
         """
         if folder := registry.config_dir():
             search_path.append(provider="config-dir", path=f"file://{folder}")
@@ -38,15 +39,14 @@ class AnnouncedConfigs(SearchPathPlugin):
 
 def register() -> None:
     """Register everything; repeating it is harmless."""
-    config_files.install()
-    plugins = Plugins.instance()  # scans Hydra's own plug-ins, which must come before ours
     from ddobench.cli.sweeper import SeedSweeper
 
+    plugins = Plugins.instance()
     plugins.register(SeedSweeper)
     plugins.register(AnnouncedConfigs)
     # Hydra 1.3 accepts plug-ins only under this prefix.
     plugins.class_name_to_class["hydra_plugins.ddobench.SeedSweeper"] = SeedSweeper
-    for entry in registry.entries(LAUNCHERS):  # under the names of the plug-ins, in their place
+    for entry in registry.entries(LAUNCHERS):  # replaces the defaults of the plug-ins
         node = registry.read_choice(LAUNCHERS, entry.name)
         ConfigStore.instance().store(entry.name, node, group="hydra/launcher")
     OmegaConf.register_new_resolver("scale", scale, replace=True)
@@ -57,18 +57,23 @@ def register() -> None:
     OmegaConf.register_new_resolver("temporary", make_temporary, replace=True, use_cache=True)
 
 
-@contextmanager
-def trusting_the_flag() -> Iterator[None]:
-    """Let `-m` alone decide that this is a sweep.
+def specify_points(points: Sequence[Sequence[str]]) -> list[Specification]:
+    """Compose without a command line: specify one run for each list of `key=value`."""
+    register()
+    with initialize_config_module(config_module="ddobench.conf", version_base="1.3"):
+        return [_specify(list(map(spell, words))) for words in points]
 
-    Hydra would compose the whole configuration once more only to look at `hydra.mode`.
-    """
-    original = Hydra.get_mode
-    Hydra.get_mode = lambda *_, **__: None  # type: ignore[method-assign]
+
+def _specify(overrides: list[str]) -> Specification:
+    check_overrides(overrides, "run")
     try:
-        yield
-    finally:
-        Hydra.get_mode = original  # type: ignore[method-assign]
+        cfg = compose("run", overrides=overrides, return_hydra_config=True)
+        return specify(cfg, cfg.hydra.runtime.choices)
+    except Exception as error:
+        sentence = explain(error)
+        if sentence is None:
+            raise
+        raise UsageError(sentence) from error
 
 
 def home(folder: object) -> str:
@@ -77,9 +82,9 @@ def home(folder: object) -> str:
 
 
 def make_temporary(name: str) -> str:
-    """Return a new folder that is gone when this process ends.
+    """Return a new folder that is removed when this process ends.
 
-    Sockets lie in it, and the names of these may not be long: where there is a `/tmp`, it is there.
+    It holds sockets, whose paths must be short, so it is in `/tmp` where that exists.
     """
     short = Path("/tmp")
     folder = mkdtemp(prefix=f"ddobench-{name}-", dir=short if short.is_dir() else None)
@@ -93,7 +98,7 @@ def _remove_temporary() -> None:
 
 
 _temporary: list[str] = []
-atexit.register(_remove_temporary)  # before whoever uses them, so that these end first
+atexit.register(_remove_temporary)  # registered early, so that users of a folder end first
 
 
 def look_up_table(what: str, file: str, target: str, *settings: Any) -> Any:
@@ -109,12 +114,12 @@ def scale(steps: int, factor: float) -> int:
 
 
 def count_steps(epochs: int, rows: int, batch: int) -> int:
-    """Return how many minibatches so many passes over the rows take, at least one."""
+    """Return the number of minibatches in a number of passes over the rows, at least one."""
     return max(1, epochs * rows // batch)
 
 
 def percentile(usual: float, least: int, rows: int) -> float:
-    """Return a percentile with at least so many rows above it, if as many are left below."""
+    """Return a percentile with at least `least` rows above it, if as many are left below."""
     if rows < 2 * least:
         return usual
     return min(usual, 100 * (rows - least) / rows)

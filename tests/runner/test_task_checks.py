@@ -14,8 +14,8 @@ from ddobench.contracts import Dataset, Problem, Space
 from ddobench.errors import UsageError, check_finite
 from ddobench.graphs import Graph
 from ddobench.rng import Streams
-from ddobench.runner.execute import Outcome, execute
-from ddobench.runner.scoring import find_non_finite
+from ddobench.runner.batches import Outcome, execute
+from ddobench.runner.run import find_non_finite
 from ddobench.store.runs import Store, load
 from tests.support.fakes import Climb, Sum, SumProblem, specify_fake
 

@@ -17,8 +17,9 @@ from torch import Tensor
 from ddobench import progress
 from ddobench.contracts import Dataset, Method, OneSeedMethod, Proposal, Space
 from ddobench.rng import Stream, Streams
-from ddobench.runner import execute as execution
-from ddobench.runner.execute import Outcome, collect, execute, run_seeds
+from ddobench.runner import batches
+from ddobench.runner.batches import Outcome, execute
+from ddobench.runner.run import collect, run_seeds
 from ddobench.runner.spec import Specification
 from ddobench.scores import COSTS
 from ddobench.store.records import Record
@@ -245,7 +246,7 @@ def test_a_batch_that_breaks_leaves_its_error_and_is_tried_again(
     assert runs["reason"].tolist() == ["ArithmeticError: no convergence"] * 2
     assert "Traceback" in (store.folder / runs["path"][0]).read_text()
     assert caplog.messages == [
-        "breaking on sum d=3 n=20 seed 0-1 failed together, each is tried alone: "
+        "breaking on sum d=3 n=20 seed 0-1 failed together, retrying each alone: "
         "ArithmeticError: no convergence",
         "breaking on sum d=3 n=20 seed 0 failed: ArithmeticError: no convergence, at "
         f"{__file__}:{line} (traceback in {spec.place(store).error(0)})",
@@ -408,7 +409,7 @@ def test_seconds_are_shared_by_the_seeds_of_a_batch(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = iter([0.0, 8.0, 20.0, 21.0])
-    monkeypatch.setattr("ddobench.runner.execute.time.perf_counter", lambda: next(clock))
+    monkeypatch.setattr("ddobench.runner.run.time.perf_counter", lambda: next(clock))
     execute(specify_fake(Echo), range(4), store)
     runs = load(store.folder)
     for part, seconds in (("fit", 2.0), ("propose", 3.0), ("evaluate", 0.25)):
@@ -440,7 +441,7 @@ def test_a_run_tells_when_it_was_finished_and_not_when_it_began(
         ended.append(datetime.now(UTC).replace(microsecond=0))
         return records
 
-    monkeypatch.setattr(execution, "run_seeds", slowly)
+    monkeypatch.setattr(batches, "run_seeds", slowly)
     execute(specify_fake(Climb), [0, 1], store)
     stamps = [datetime.fromisoformat(stamp) for stamp in load(store.folder)["finished"]]
     assert len(stamps) == 2

@@ -1,4 +1,4 @@
-"""A plan says what runs will cost, by stored ones that are like them, and when it guesses."""
+"""A plan estimates what runs will cost by measured runs, and marks guesses."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -6,16 +6,17 @@ from typing import Any
 
 import pytest
 
-from ddobench.cli.costs import (
+from ddobench.cli.plan import (
+    TABLE,
     Cost,
+    Published,
     describe_costs,
     estimate_cost,
-    format_bytes,
-    format_seconds,
+    read_published,
+    tabulate,
 )
-from ddobench.cli.published_costs import TABLE, Published, read_published, tabulate
+from ddobench.progress import format_bytes, format_seconds
 from ddobench.runner.spec import Specification
-from ddobench.store.folding import compact
 from ddobench.store.records import Record
 from ddobench.store.runs import Store
 from tests.support.records import record_of, row_of
@@ -27,29 +28,24 @@ SPEC = Specification(
 
 
 def fill(folder: Path, spec: Specification = SPEC, **row: Any) -> Store:
-    """Store two runs of a specification that took one and three seconds, unless told otherwise."""
+    """Store two runs of a specification that took one and three seconds by default."""
     store = Store(folder)
     for seed, seconds in enumerate((1.0, 3.0)):
-        told = {"d": spec.d, "n": spec.n, "digest": spec.digest, "seconds_cpu": seconds} | row
-        store.write(spec.place(store), Record(row_of(seed, **told)))
+        values = {"d": spec.d, "n": spec.n, "digest": spec.digest, "seconds_cpu": seconds} | row
+        store.write(spec.place(store), Record(row_of(seed, **values)))
     return store
 
 
-def test_runs_of_the_same_specification_tell_what_another_costs(tmp_path: Path) -> None:
+def test_a_cost_is_the_mean_of_stored_runs_of_the_same_specification(tmp_path: Path) -> None:
     store = fill(tmp_path)
     cost = estimate_cost(store, SPEC)
     assert cost is not None
     assert (cost.cpu, cost.runs, cost.guess) == (2.0, 2, "")
     assert cost.disk == pytest.approx(SPEC.place(store).file(0).stat().st_size, rel=0.01)
     assert cost.describe() == "about 2 s of CPU time each (by 2 stored runs of it)"
-    compact(tmp_path)
-    folded = estimate_cost(store, SPEC)
-    assert folded is not None
-    assert (folded.cpu, folded.runs) == (2.0, 2)
-    assert folded.disk == SPEC.place(store).folded(0).stat().st_size / 2
 
 
-def test_runs_with_other_settings_or_of_another_size_tell_a_guess(tmp_path: Path) -> None:
+def test_runs_with_other_settings_or_of_another_size_give_a_guess(tmp_path: Path) -> None:
     store = fill(tmp_path)
     other = estimate_cost(store, replace(SPEC, digest="other"))
     assert other is not None
@@ -61,20 +57,22 @@ def test_runs_with_other_settings_or_of_another_size_tell_a_guess(tmp_path: Path
 
 
 @pytest.mark.parametrize("changes", [{"method": "other"}, {"task": "other"}, {"budget": "full"}])
-def test_runs_that_are_not_alike_tell_nothing(tmp_path: Path, changes: dict[str, Any]) -> None:
+def test_runs_of_another_method_task_or_budget_give_nothing(
+    tmp_path: Path, changes: dict[str, Any]
+) -> None:
     spec: Any = replace(SPEC, digest="other", **changes)
     assert estimate_cost(fill(tmp_path), spec) is None
     assert estimate_cost(Store(tmp_path / "nowhere"), SPEC) is None
 
 
-def test_published_runs_tell_a_guess_where_nothing_like_them_is_stored(
+def test_published_runs_give_a_guess_where_no_similar_run_is_stored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     published = [
         Published("toy", "mine", budget, 3, n, runs=7, cpu=cpu, iterations=20, designs=100)
         for budget, n, cpu in (("tiny", 10, 5.0), ("tiny", 1000, 9.0), ("full", 10, 900.0))
     ]
-    monkeypatch.setattr("ddobench.cli.costs.read_published", lambda: published)
+    monkeypatch.setattr("ddobench.cli.plan.read_published", lambda: published)
     empty = Store(tmp_path / "empty")
     same = estimate_cost(empty, SPEC)
     assert same is not None
@@ -98,14 +96,6 @@ def test_the_table_of_published_costs_is_that_of_the_published_records() -> None
     assert {one.task for one in line} >= {"chain"}
 
 
-def test_runs_that_only_looked_at_the_clock_tell_a_guess(tmp_path: Path) -> None:
-    store = fill(tmp_path, seconds_cpu=None, seconds_fit=3.0, seconds_propose=1.0)
-    cost = estimate_cost(store, SPEC)
-    assert cost is not None
-    assert cost.cpu == 4.0
-    assert "a guess from the clock" in cost.describe()
-
-
 def test_a_job_needs_memory_for_its_rows_and_the_designs_of_all_iterations(tmp_path: Path) -> None:
     store = Store(tmp_path)
     store.write(SPEC.place(store), record_of(0, length=5, seconds_cpu=1.0))  # of 4 designs
@@ -114,12 +104,12 @@ def test_a_job_needs_memory_for_its_rows_and_the_designs_of_all_iterations(tmp_p
     assert cost.memory == 8 * (10 * 4 + 5 * 4 * 3)
 
 
-def test_failed_and_odd_runs_are_no_measure(tmp_path: Path) -> None:
+def test_runs_without_a_cost_are_ignored(tmp_path: Path) -> None:
     assert estimate_cost(fill(tmp_path, status="declined"), SPEC) is None
     assert estimate_cost(fill(tmp_path / "odd", seconds_cpu=float("nan")), SPEC) is None
 
 
-def test_a_plan_sums_up_and_says_how_to_cut_a_sweep_into_jobs(
+def test_a_plan_sums_costs_and_suggests_how_many_seeds_a_job_should_have(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("os.cpu_count", lambda: 2)
@@ -138,13 +128,13 @@ def test_a_plan_sums_up_and_says_how_to_cut_a_sweep_into_jobs(
 
 
 @pytest.mark.parametrize(
-    ("seconds", "spelled"),
+    ("seconds", "text"),
     [(0.0123, "0.0123 s"), (100, "100 s"), (600, "10 min"), (9e4, "25 h"), (9e5, "10.4 days")],
 )
-def test_a_time_is_spelled_in_the_unit_that_suits_it(seconds: float, spelled: str) -> None:
-    assert format_seconds(seconds) == spelled
+def test_a_time_is_formatted_in_a_suitable_unit(seconds: float, text: str) -> None:
+    assert format_seconds(seconds) == text
 
 
-@pytest.mark.parametrize(("size", "spelled"), [(5, "5 B"), (1500, "1.5 KB"), (2.5e11, "250 GB")])
-def test_a_size_is_spelled_in_the_unit_that_suits_it(size: float, spelled: str) -> None:
-    assert format_bytes(size) == spelled
+@pytest.mark.parametrize(("size", "text"), [(5, "5 B"), (1500, "1.5 KB"), (2.5e11, "250 GB")])
+def test_a_size_is_formatted_in_a_suitable_unit(size: float, text: str) -> None:
+    assert format_bytes(size) == text
