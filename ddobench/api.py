@@ -1,4 +1,4 @@
-"""The Python way in: what the command line does, from a notebook."""
+"""The command line from Python: run sweeps and load their results."""
 
 import itertools
 import sys
@@ -11,7 +11,7 @@ from ddobench.errors import UsageError
 from ddobench.store import runs as stored
 
 _ARGUMENTS = ("method", "task", "d", "n", "seed", "results_dir", "many")  # of `run`, by name
-_COMMAND_LINE = ("experiment", "plan")  # they say how to sweep, which here is a loop
+_COMMAND_LINE = ("experiment", "plan")  # of sweeps, which are loops here
 
 
 def run(
@@ -28,7 +28,7 @@ def run(
 ) -> pd.DataFrame:
     """Run every combination that is not stored yet and return the rows of `load` for all of them.
 
-    `seed` takes the spellings of the command line ("0-9"), `keys` any of its keys (`budget="tiny"`,
+    `seed` takes the notation of the command line ("0-9"), `keys` any of its keys (`budget="tiny"`,
     `latent=["vae", "pca"]`), `overrides` any of its `key=value`.
     """
     from ddobench.cli.argv import Settings, read_folder
@@ -77,7 +77,7 @@ def _existing(folder: str | Path) -> Path:
 
 
 def _check_overrides(overrides: Sequence[str]) -> None:
-    """Raise for a key that has an argument of its own, or no meaning, and would be passed over."""
+    """Raise for a key that has an argument of its own, or that only the command line knows."""
     for word in overrides:
         key = word.lstrip("+").partition("=")[0]
         if key in _ARGUMENTS:

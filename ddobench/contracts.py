@@ -27,7 +27,7 @@ LARGEST = torch.finfo(torch.float32).max  # that a value can have, as runs store
 
 @dataclass(frozen=True)
 class Space:
-    """Where designs live: R^d, or one category out of `sizes[i]` for each variable i."""
+    """The space of designs: R^d, or one category out of `sizes[i]` for each variable i."""
 
     d: int
     sizes: tuple[int, ...] | None = None
@@ -38,7 +38,7 @@ class Space:
         return self.sizes is not None
 
     def contains(self, x: Tensor) -> Tensor:  # (..., d) -> (...)
-        """Tell which designs are finite and, in a categorical space, of existing categories."""
+        """Return which designs are finite and, in a categorical space, of existing categories."""
         inside = torch.isfinite(x)
         if self.sizes is not None:
             top = torch.tensor(self.sizes, dtype=x.dtype, device=x.device)
@@ -98,7 +98,7 @@ class Dataset:
 
 @dataclass(frozen=True)
 class HiddenRows:
-    """Rows of a table that no method is shown, for the harness to ask predictions of."""
+    """Held-out rows of a table: the harness compares predictions with them."""
 
     x: Tensor  # (S, H, d)
     y: Tensor  # (S, H)
@@ -173,7 +173,7 @@ class Problem(ABC):
 
 @dataclass(frozen=True)
 class Description:
-    """What a reader of the report is told about a task."""
+    """The text about a task in the report."""
 
     title: str
     formula: str  # plain text with Unicode symbols
@@ -182,7 +182,7 @@ class Description:
 
 @dataclass(frozen=True, kw_only=True)
 class Task(ABC):
-    """A family of problems; its fields are its knobs, a seed picks the instance."""
+    """A family of problems; its fields are its settings, a seed picks the instance."""
 
     name: ClassVar[str] = ""  # in digests; every class declares its own
     version: ClassVar[int] = 1  # bump when the numbers of an unchanged config change
@@ -206,7 +206,7 @@ class Task(ABC):
 
     @abstractmethod
     def describe(self) -> Description:
-        """Say what the task is, for people."""
+        """Describe the task for the report."""
 
     @abstractmethod
     def _draw(self, rng: Streams) -> Problem:
@@ -224,12 +224,12 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Insight:
-    """How a fitted method sees the designs of one seed, to be judged once proposals are made."""
+    """The codes and graph of a fitted method for the designs of one seed, for diagnostics."""
 
     codes: Tensor  # (K, e) the coordinates it works in
     reconstructed: Tensor  # (K, d) the designs these coordinates stand for
     graph: Graph  # between the coordinates
-    directions: Tensor | None = None  # (U, R, e) along which each of its model's units looks
+    directions: Tensor | None = None  # (U, R, e) in which each unit of its model looks
 
 
 @dataclass(kw_only=True)
@@ -272,7 +272,7 @@ class Method(ABC):
         return None
 
     def insight(self, x: Tensor) -> Sequence[Insight | None]:  # noqa: ARG002 - a default for all
-        """Return for each seed how it sees designs x (S, K, d), None without a latent.
+        """Return codes and graph of designs x (S, K, d) for each seed, None without a latent.
 
         Empty: no seed has one.
         """
@@ -283,12 +283,12 @@ class Method(ABC):
         return {}
 
     def diagnostics(self) -> Sequence[Mapping[str, Any]]:
-        """Return what is worth storing beside the scores, one JSON-like mapping per seed."""
+        """Return what to store beside the scores, one JSON-like mapping per seed."""
         return []
 
 
 class OneSeedMethod(Method):
-    """The adapter for authors who prefer one seed at a time: the harness does the looping."""
+    """An adapter for methods that take one seed at a time: the harness loops over seeds."""
 
     seeds_at_once: ClassVar[int | None] = 1
 

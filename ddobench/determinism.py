@@ -1,13 +1,13 @@
-"""What makes a seed's bits independent of its companions: the mode of MKL's matrix products.
+"""The mode of MKL's matrix products, which makes a seed's bits independent of the other seeds.
 
 On some CPUs (seen on AMD) Intel's MKL rounds a float32 product by the address of its operands
 modulo 16 bytes, so that what a seed computes depends on its place in a stack. Any value of the
-environment variable MKL_CBWR ends that; `AUTO` costs nothing that can be measured, stricter ones
-do. MKL reads the variable at its first product, so it is set when `ddobench` is imported; worker
-processes inherit it, or import `ddobench` themselves before they compute.
+environment variable MKL_CBWR prevents that; `AUTO` has no measurable cost, stricter modes do. MKL
+reads the variable at its first product, so it is set when `ddobench` is imported; worker processes
+inherit it, or import `ddobench` themselves before they compute.
 
-A build of PyTorch without MKL (ARM, another BLAS) knows no such mode: there, results are the same
-to the bit for the same stack of seeds, and beside other companions up to rounding.
+A build of PyTorch without MKL (ARM, another BLAS) has no such mode: there, results are the same to
+the bit for the same stack of seeds, and up to rounding beside other seeds.
 """
 
 import os
@@ -23,7 +23,7 @@ _BRANCH = 1  # what of the mode to ask for
 
 
 def request_stable_products() -> None:
-    """Set the mode unless the user has, and say so once if MKL has been at work before."""
+    """Set the mode unless the user has, and warn if MKL has multiplied before."""
     os.environ.setdefault(VARIABLE, DEFAULT)
     if "torch" in sys.modules and products_mode() == TOO_LATE:
         warnings.warn(

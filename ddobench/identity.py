@@ -1,9 +1,8 @@
-"""What a class is called in digests and random streams: declared, never where its code lives.
+"""The name and version of a class in digests and random streams: declared, not its module path.
 
-Tasks, methods and their parts declare a short `name` and a whole `version`. A name stands in the
-class itself: a subclass is another thing and needs one of its own; a version is inherited. A file
-or a class may move and be renamed without orphaning a stored run; a new `version` retires them on
-purpose.
+Tasks, methods and their parts declare a short `name` and an integer `version`. A name is not
+inherited: a subclass needs one of its own. A version is inherited. Files and classes may be moved
+and renamed, and stored runs are still found; a new `version` retires them on purpose.
 """
 
 import ast
@@ -22,7 +21,7 @@ class Identity:
 
 
 def identify(kind: type) -> Identity:
-    """Return the declared name, for a class without one where it lives, and the version."""
+    """Return the declared name, or the module path of a class without one, and the version."""
     name = declared_name(kind) or f"{kind.__module__}.{kind.__qualname__}"
     return Identity(name, int(getattr(kind, "version", 1)))
 
@@ -35,7 +34,7 @@ def declared_name(kind: type) -> str | None:
 
 @cache
 def read_identity(address: str) -> Identity | None:
-    """Return the identity of a class from its source alone, None where that does not tell.
+    """Return the identity of a class from its source alone, None if that is not enough.
 
     Importing a class costs seconds (it needs PyTorch); knowing what is stored already must not.
     """
@@ -75,12 +74,12 @@ def _read_version(module: str, kind: ast.ClassDef) -> int:
     if not kind.bases:
         return 1
     if len(kind.bases) != 1:
-        raise ImportError(f"{kind.name} does not say its version")
+        raise ImportError(f"{kind.name} does not declare its version")
     return _read_version(*_find_class(_address_of(kind.bases[0], module)))
 
 
 def _address_of(base: ast.expr, module: str) -> str:
-    """Return where a base class lives that a module names, if it imports it by name or has it."""
+    """Return the address of a base class that a module defines or imports by name."""
     if not isinstance(base, ast.Name):
         raise ImportError("a base class that is no plain name")
     for node in _parse(module).body:
@@ -90,7 +89,7 @@ def _address_of(base: ast.expr, module: str) -> str:
             for alias in node.names:
                 if (alias.asname or alias.name) == base.id:
                     return f"{node.module}.{alias.name}"
-    raise ImportError(f"{module} does not say where {base.id} comes from")
+    raise ImportError(f"{module} does not import {base.id} by name")
 
 
 @cache

@@ -1,7 +1,7 @@
-"""What the oracle makes of the designs of one run: the material that every curve is computed from.
+"""The valued designs of one run, from which curves and scores are computed.
 
 Values are in standard deviations of the visible data. An invalid design counts as the worst visible
-value, whoever picks it.
+value.
 """
 
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ Values = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Reference:
-    """What the visible values of one seed look like, and the optimum where it is known."""
+    """Mean, spread and range of the visible values of one seed, and the optimum where known."""
 
     mean: float
     sd: float
@@ -102,7 +102,7 @@ class HeldOut:
         )
 
 
-FARTHEST = 1e30  # distances beyond tell nothing but that a method has lost its way
+FARTHEST = 1e30  # larger distances are stored as NaN
 
 
 @dataclass(frozen=True)
@@ -129,10 +129,10 @@ class Spread:
             ours, theirs = designs / scale, visible / scale
             between = pdist(ours, metric) if len(ours) > 1 else np.zeros(1)
             nearest = cdist(ours, theirs, metric).min(axis=1)
-            return cls(_tell(between.mean()), _tell(nearest.mean()))
+            return cls(_nan_if_far(between.mean()), _nan_if_far(nearest.mean()))
 
 
-def _tell(number: float) -> float:
+def _nan_if_far(number: float) -> float:
     return float(number) if abs(number) < FARTHEST else float("nan")  # also for NaN
 
 
@@ -159,9 +159,9 @@ def overlap_area(predicted: Values, truth: Values) -> float:  # (K,), (K,)
 
 @dataclass(frozen=True)
 class LastDesigns:
-    """What there is to know of the designs of the last iteration beside their curves."""
+    """The designs of the last iteration, beyond what curves hold."""
 
-    values: Values  # (top,) of those ranked first, in standard deviations; empty: nobody measured
+    values: Values  # (top,) of those ranked first, in standard deviations; empty: not measured
     low: float = float("nan")  # the range of all data in standard deviations, NaN where unknown
     high: float = float("nan")
     order: float = float("nan")  # of predictions and values of all of them
@@ -172,7 +172,7 @@ class LastDesigns:
     def of(
         cls, judged: Judged, reference: Reference, order_visible: float, spread: Spread
     ) -> "LastDesigns":
-        """Look at the last iteration of a run."""
+        """Describe the last iteration of a run."""
         low, high = reference.standardise(np.asarray([reference.low, reference.high]))
         return cls(
             values=judged.punished[-1, judged.chosen[-1]],
@@ -193,7 +193,7 @@ UNKNOWN_DESIGNS = LastDesigns(np.empty(0))
 
 @dataclass(frozen=True)
 class Ending:
-    """What a score of a run is taken from: its curves, its last designs, and the landmarks."""
+    """What scores of a run are computed from: curves, last designs, and landmarks."""
 
     curves: dict[str, Values]  # (T,) each
     optimum: float  # in standard deviations, NaN where unknown

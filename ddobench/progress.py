@@ -25,29 +25,29 @@ LINE_SECONDS = 1.0
 
 
 class Reporter(Protocol):
-    """Receives what happens; `work` names the job under way."""
+    """Receives the progress of a sweep; `work` names the current job."""
 
     def begin(self, work: str) -> None:
-        """A job begins."""
+        """Start a job."""
 
     def step(self, what: str, done: int, total: int | None) -> None:
-        """`done` of `total` steps of a part of the job are over."""
+        """Report that `done` of `total` steps of a part of the job are done."""
 
     def finish(self, runs: int) -> None:
-        """So many more runs of the sweep are stored, declined or failed."""
+        """Report that `runs` more runs of the sweep are stored, declined or failed."""
 
 
 class Silent:
-    """Says nothing: tests, worker processes and the Python interface."""
+    """Prints nothing, for tests and worker processes."""
 
     def begin(self, work: str) -> None:
-        """Say nothing."""
+        """Do nothing."""
 
     def step(self, what: str, done: int, total: int | None) -> None:
-        """Say nothing."""
+        """Do nothing."""
 
     def finish(self, runs: int) -> None:
-        """Say nothing."""
+        """Do nothing."""
 
 
 class Lines:
@@ -56,35 +56,35 @@ class Lines:
     def __init__(self, total: int, every: float = 10.0) -> None:
         self.total, self.every = total, every
         self.done = 0
-        self.start = self.spoken = time.monotonic()
+        self.start = self.printed = time.monotonic()
         self.work = ""
 
     def begin(self, work: str) -> None:
-        """Remember what is under way."""
+        """Remember the name of the job."""
         self.work = work
 
     def step(self, what: str, done: int, total: int | None) -> None:
-        """Speak only if silent for long."""
-        if time.monotonic() - self.spoken > self.every:
-            self._say(f"{self.work}: {what} {done}" + (f" of {total}" if total else ""))
+        """Print at most every `every` seconds."""
+        if time.monotonic() - self.printed > self.every:
+            self._print(f"{self.work}: {what} {done}" + (f" of {total}" if total else ""))
 
     def finish(self, runs: int) -> None:
-        """Say how far the sweep is and how long the rest may take."""
+        """Print how far the sweep is and how long the rest may take."""
         self.done += runs
         spent = time.monotonic() - self.start
         left = spent / self.done * (self.total - self.done) if self.done else 0.0
         rest = f", about {left:.0f} s left" if self.done < self.total else ""
-        if time.monotonic() - self.spoken > LINE_SECONDS or self.done >= self.total:
+        if time.monotonic() - self.printed > LINE_SECONDS or self.done >= self.total:
             work = f" ({self.work})" if self.work else ""
-            self._say(f"{self.done} of {self.total} runs, {spent:.1f} s{rest}{work}")
+            self._print(f"{self.done} of {self.total} runs, {spent:.1f} s{rest}{work}")
 
-    def _say(self, line: str) -> None:
-        self.spoken = time.monotonic()
+    def _print(self, line: str) -> None:
+        self.printed = time.monotonic()
         print(line, file=sys.stderr, flush=True)
 
 
 class Bars:
-    """One bar for the sweep, one for the steps of the job under way."""
+    """One bar for the sweep, one for the steps of the current job."""
 
     def __init__(self, progress: Progress, total: int) -> None:
         self.progress = progress
@@ -115,7 +115,7 @@ class Bars:
 
 
 class Late:
-    """One bar for the part under way, shown once the work takes longer than `after` seconds."""
+    """One bar for the current part, shown once the work takes longer than `after` seconds."""
 
     def __init__(self, progress: Progress, after: float = 2.0) -> None:
         self.progress = progress
@@ -123,10 +123,10 @@ class Late:
         self.parts: dict[str, TaskID] = {}
 
     def begin(self, work: str) -> None:
-        """Say nothing: the parts have names."""
+        """Do nothing: the parts have names."""
 
     def step(self, what: str, done: int, total: int | None) -> None:
-        """Move the bar of a part, the only one to be seen."""
+        """Move the bar of a part and hide the others."""
         if what not in self.parts:
             for part in self.parts.values():
                 self.progress.update(part, visible=False)
@@ -136,7 +136,7 @@ class Late:
             self.progress.start()
 
     def finish(self, runs: int) -> None:
-        """Say nothing: no runs are made."""
+        """Do nothing: there are no runs."""
 
 
 _active: Reporter = Silent()
@@ -144,12 +144,12 @@ _stages: list[str] = []
 
 
 def active() -> Reporter:
-    """Return the reporter of the sweep under way, silent if there is none."""
+    """Return the reporter of the current sweep, a silent one without a sweep."""
     return _active
 
 
 def bars() -> Progress:
-    """Return a place for bars with the time that each may take, gone afterwards."""
+    """Return a display of bars with elapsed and remaining time, removed at the end."""
     columns = (
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
         TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(),
@@ -159,7 +159,7 @@ def bars() -> Progress:
 
 @contextmanager
 def reporting(total: int) -> Iterator[Reporter]:
-    """Report the runs inside the block on stderr, as suits it."""
+    """Report the runs inside the block on stderr: bars on a terminal, lines elsewhere."""
     global _active
     before = _active
     try:
@@ -176,7 +176,10 @@ def reporting(total: int) -> Iterator[Reporter]:
 
 @contextmanager
 def following(count: Callable[[], int], reporter: Reporter) -> Iterator[None]:
-    """Report what others finish while the block waits for them, as often as counting is cheap."""
+    """Report the runs that worker processes finish while the block waits, by counting them.
+
+    Counting takes at most a twentieth of the time.
+    """
     over = threading.Event()
 
     def follow() -> None:
@@ -204,7 +207,7 @@ def _report_more(found: int, done: int, reporter: Reporter) -> int:
 
 @contextmanager
 def reporting_late() -> Iterator[None]:
-    """Report the steps inside the block on a terminal if they take long; say nothing in a pipe."""
+    """Report the steps inside the block on a terminal if they take long, and nothing in a pipe."""
     global _active
     if not console.is_terminal:
         yield
@@ -222,7 +225,7 @@ def reporting_late() -> Iterator[None]:
 
 @contextmanager
 def stage(name: str) -> Iterator[None]:
-    """Put a name before the steps inside the block, for work that does the same several times."""
+    """Prefix the steps inside the block with a name, for work that repeats the same steps."""
     _stages.append(name)
     try:
         yield
@@ -235,12 +238,12 @@ def track(items: Iterable[Item], what: str, total: int | None = None) -> Iterato
     what = ", ".join([*_stages, what])
     if total is None and isinstance(items, Sized):
         total = len(items)
-    reporter, spoken = _active, 0.0
+    reporter, reported = _active, 0.0
     for done, item in enumerate(items, start=1):
         yield item
         now = time.monotonic()
-        if now - spoken > REFRESH_SECONDS or done == total:
-            spoken = now
+        if now - reported > REFRESH_SECONDS or done == total:
+            reported = now
             reporter.step(what, done, total)
 
 

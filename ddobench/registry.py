@@ -27,18 +27,18 @@ ENTRY_POINTS = "ddobench.conf"
 PARTS = ("latent", "axes", "graph", "surrogate", "search")  # groups that make up a method
 TRAINING = "training"  # a group that parts take into themselves; typed, it is the surrogate's
 _TARGET = re.compile(r"_target_['\"]?\s*:\s*['\"]?([\w.]+)")
-_CONFIG_DIR = "DDOBENCH_CONFIG_DIR"  # inherited by the worker processes of a sweep
+_CONFIG_DIR = "DDOBENCH_CONFIG_DIR"  # the worker processes of a launcher inherit it
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One option of a group, for people."""
+    """One option of a group, as the help shows it."""
 
     name: str
     label: str
     color: str
     summary: str
-    fidelity: str = ""  # of a method to its paper: faithful, adaptation, own; empty: not said
+    fidelity: str = ""  # of a method to its paper: faithful, adaptation, own; empty: not declared
     missing_dependency: str = ""  # a sentence about a package that is not installed
 
 
@@ -107,7 +107,7 @@ def parameters(group: str) -> list[str]:
     """List every parameter that any option of a group has."""
     names: set[str] = set()
     for entry in entries(group):
-        with suppress(UsageError):  # a broken file is said when it is chosen
+        with suppress(UsageError):  # a broken file is reported when it is chosen
             names |= read_choice(group, entry.name).keys()
     return sorted(names - {"_target_", "card", *PARTS})
 
@@ -120,7 +120,7 @@ def top_keys(config_name: str) -> list[str]:
 
 
 def usual_choices(config_name: str) -> dict[str, str]:
-    """Return the option of each group that a configuration takes unless told otherwise."""
+    """Return the option of each group that a configuration takes by default."""
     node = _read(resources.files("ddobench.conf").joinpath(f"{config_name}.yaml"))
     return {group: choice for group, choice in _chosen(node) if not group.startswith("override ")}
 
@@ -143,7 +143,7 @@ def announced() -> dict[str, str]:
 
 
 def is_registered(target: str) -> bool:
-    """Tell whether the code of a class is ours, a plug-in's, or named in a plug-in's files."""
+    """Return whether the code of a class is ours, a plug-in's, or named in a plug-in's files."""
     top = target.partition(".")[0]
     packages = {"ddobench", *(package.partition(".")[0] for package in announced().values())}
     folder = os.environ.get(_CONFIG_DIR)
@@ -166,13 +166,13 @@ def use_config_dir(folder: str) -> None:
 
 
 def config_dir() -> str | None:
-    """Return the folder of a plug-in that was to be found, if any."""
+    """Return the folder of `--config-dir`, if any."""
     return os.environ.get(_CONFIG_DIR)
 
 
 @cache
 def _announced(find: Callable[..., metadata.EntryPoints], _path: tuple[str, ...]) -> dict[str, str]:
-    """Look through all that is installed on a path, which takes 10 ms, once."""
+    """Search the installed packages of a path once, as it takes 10 ms."""
     return {point.name: point.value for point in find(group=ENTRY_POINTS)}
 
 
@@ -223,7 +223,7 @@ def _entry(name: str, group: str, file: Traversable) -> Entry:
 
 
 def _own_part(group: str, file: Traversable) -> dict[str, Any]:
-    """Return what a file says of its group; a file of the global package says it under its name."""
+    """Return the part of a file that is about its group; global files have it under its name."""
     node = _read(file)
     own = node.get(group, node)
     return dict(own) if isinstance(own, dict) else {}
@@ -242,7 +242,7 @@ def _chosen(node: dict[str, Any]) -> list[tuple[str, str]]:
 
 @cache
 def _parse(text: str) -> Any:
-    """Return what a YAML says; to answer a misspelt word, a hundred files are looked through."""
+    """Parse a YAML once; a misspelt word makes us read a hundred files."""
     return yaml.safe_load(text)
 
 
@@ -251,7 +251,7 @@ def _read(file: Traversable) -> dict[str, Any]:
         node = copy.deepcopy(_parse(file.read_text(encoding="utf-8")))
     except yaml.MarkedYAMLError as error:
         line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise UsageError(f"{file}{line} is no YAML: {error.problem or error.context}") from error
+        raise UsageError(f"{file}{line} is not YAML: {error.problem or error.context}") from error
     except (yaml.YAMLError, UnicodeDecodeError, OSError, RecursionError) as error:
         raise UsageError(f"{file} cannot be read: {error}") from error
     if node is not None and not isinstance(node, dict):

@@ -1,6 +1,6 @@
-"""How seeds are spelled: 7, 0-49, 0-9,20-24, or a list of whole numbers.
+"""Sets of seeds, written as 7, 0-49, 0-9,20-24, or a list of whole numbers.
 
-Ranges stay ranges: `0-9999999` takes no more room than `0-9`.
+Ranges stay ranges: `0-9999999` takes no more memory than `0-9`.
 """
 
 import itertools
@@ -13,7 +13,7 @@ from numbers import Integral
 
 from ddobench.errors import UsageError
 
-LARGEST = 10**18 - 1  # so that a table can hold a seed, and Python can count any number of them
+LARGEST = 10**18 - 1  # fits into a column of int64, and the number of seeds into len()
 _PART = re.compile(r"([0-9]+)(?:-([0-9]+))?")
 _REMEDY = "write seed=7, seed=0-49 or seed=0-9,20-24"
 
@@ -33,8 +33,8 @@ class Seeds(Collection[int]):
     def __contains__(self, seed: object) -> bool:
         if not isinstance(seed, int):
             return False
-        index = bisect_right(self._rising, seed, key=_start) - 1
-        return index >= 0 and seed in self._rising[index]
+        index = bisect_right(self._sorted, seed, key=_start) - 1
+        return index >= 0 and seed in self._sorted[index]
 
     def __str__(self) -> str:
         return ",".join(
@@ -44,11 +44,11 @@ class Seeds(Collection[int]):
 
     def without(self, seeds: Iterable[int]) -> "Seeds":
         """Return the others, in the same order."""
-        gone = sorted(_to_ranges(sorted(seeds)), key=_start)
-        return Seeds(tuple(piece for part in self.ranges for piece in _subtract(part, gone)))
+        removed = sorted(_to_ranges(sorted(seeds)), key=_start)
+        return Seeds(tuple(piece for part in self.ranges for piece in _subtract(part, removed)))
 
     def split(self, size: int) -> Iterator["Seeds"]:
-        """Yield so many at a time, the last of them perhaps fewer."""
+        """Yield `size` seeds at a time, the last time perhaps fewer."""
         batch: list[range] = []
         room = size
         for part in self.ranges:
@@ -63,22 +63,22 @@ class Seeds(Collection[int]):
             yield Seeds(tuple(batch))
 
     @cached_property
-    def _rising(self) -> list[range]:
+    def _sorted(self) -> list[range]:
         return sorted(self.ranges, key=_start)
 
 
-def parse_seeds(spelling: object) -> Seeds:
+def parse_seeds(text: object) -> Seeds:
     """Return the seeds in the order written, each once."""
-    if isinstance(spelling, Seeds):
-        return spelling
-    if isinstance(spelling, str):
-        parts: Iterable[range] = [_parse_part(part, spelling) for part in spelling.split(",")]
-    elif isinstance(spelling, range) and spelling.step == 1 and spelling.start >= 0:
-        parts = [spelling] if spelling else []
-    elif isinstance(spelling, Iterable):
-        parts = _to_ranges(_check(seed) for seed in spelling)
+    if isinstance(text, Seeds):
+        return text
+    if isinstance(text, str):
+        parts: Iterable[range] = [_parse_part(part, text) for part in text.split(",")]
+    elif isinstance(text, range) and text.step == 1 and text.start >= 0:
+        parts = [text] if text else []
+    elif isinstance(text, Iterable):
+        parts = _to_ranges(_check(seed) for seed in text)
     else:
-        parts = _to_ranges([_check(spelling)])
+        parts = _to_ranges([_check(text)])
     seeds = _join(parts)
     if not seeds.ranges:
         raise UsageError(f"seed names no seed at all; {_REMEDY}")
@@ -88,7 +88,7 @@ def parse_seeds(spelling: object) -> Seeds:
 
 
 def format_seeds(seeds: Iterable[int]) -> str:
-    """Return the shortest spelling of seeds in the order given: 0-9,20-24."""
+    """Return seeds in the order given as the shortest text: 0-9,20-24."""
     return str(seeds if isinstance(seeds, Seeds) else Seeds(tuple(_to_ranges(seeds))))
 
 
@@ -98,12 +98,11 @@ def _check(seed: object) -> int:
     return int(seed)
 
 
-def _parse_part(part: str, spelling: str) -> range:
+def _parse_part(part: str, text: str) -> range:
     match = _PART.fullmatch(part.strip())
     if match is None:
         raise UsageError(
-            f"seed must be whole numbers of at least 0 or ranges of them, got {spelling!r}; "
-            f"{_REMEDY}"
+            f"seed must be whole numbers of at least 0 or ranges of them, got {text!r}; {_REMEDY}"
         )
     if max(len(number or "") for number in match.groups()) > 100:  # Python refuses 4300 and more
         raise UsageError(f"a seed must be a whole number of at most {LARGEST}, got {part[:30]}...")
@@ -118,15 +117,15 @@ def _start(part: range) -> int:
 
 
 def _to_ranges(seeds: Iterable[int]) -> Iterator[range]:
-    """Yield the runs of neighbours in a list of seeds."""
+    """Yield the ranges of consecutive seeds in a list."""
     for _, pairs in itertools.groupby(enumerate(seeds), key=lambda pair: pair[1] - pair[0]):
         _, first = next(pairs)
         yield range(first, first + 1 + sum(1 for _ in pairs))  # noqa: B031 - the rest of them
 
 
 def _join(parts: Iterable[range]) -> Seeds:
-    """Put ranges one after the other, without what came before."""
-    taken: list[range] = []  # rising
+    """Join ranges in order, each seed once."""
+    taken: list[range] = []  # sorted
     joined: list[range] = []  # as written
     for part in parts:
         for piece in _subtract(part, taken):
@@ -139,7 +138,7 @@ def _join(parts: Iterable[range]) -> Seeds:
 
 
 def _subtract(part: range, taken: list[range]) -> list[range]:
-    """Return what of a range is in none of the taken ones, which rise and do not overlap."""
+    """Return the pieces of a range outside the taken ones, which are sorted and do not overlap."""
     pieces: list[range] = []
     start = part.start
     index = bisect_right(taken, start, key=lambda other: other.stop)

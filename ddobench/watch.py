@@ -14,9 +14,9 @@ from ddobench.progress import bars, format_seconds
 from ddobench.store.sweeps import Sweep, read_sweeps
 
 _EPILOG = """\
-What is shown comes from the store alone: runs done of all that were missing when a sweep began, how
-many a minute, and how long the rest may take. So it is the same for every launcher and from every
-machine that sees the folder. It ends with the sweeps; --once looks and ends at once."""
+Shown are the runs done of all that were missing when a sweep began, how many a minute, and how long
+the rest may take. All of it is read from the store, so it is the same for every launcher and on
+every machine that sees the folder. It ends with the sweeps; --once prints the state and exits."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -43,20 +43,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def describe(sweep: Sweep, folder: Path, alive: bool) -> str:
-    """Say in one line how far a sweep is."""
+    """Return one line on the progress of a sweep."""
     done = sweep.count_done(folder)
     spent = max(time.time() - sweep.began, 1e-9)
-    told = f"{done} of {sweep.runs} runs"
+    progress = f"{done} of {sweep.runs} runs"
     if not alive:
-        return f"{told}, killed: the same command continues ({sweep.command})"
+        return f"{progress}, killed: the same command continues ({sweep.command})"
     if done:
         left = spent / done * (sweep.runs - done)
-        told += f", {60 * done / spent:.3g} a minute, about {format_seconds(left)} left"
-    return f"{told} ({sweep.command})"
+        progress += f", {60 * done / spent:.3g} a minute, about {format_seconds(left)} left"
+    return f"{progress} ({sweep.command})"
 
 
 def _follow(folder: Path, every: float) -> Iterator[list[tuple[Sweep, bool]]]:
-    """Yield the sweeps of a folder again and again, until none is at work."""
+    """Yield the sweeps of a folder every few seconds, until none is running."""
     while True:
         sweeps = read_sweeps(folder)
         yield sweeps
@@ -67,20 +67,20 @@ def _follow(folder: Path, every: float) -> Iterator[list[tuple[Sweep, bool]]]:
 
 
 def _print(folder: Path, every: float) -> None:
-    """Print a line for every sweep that has got further."""
-    said: dict[float, str] = {}  # how far it was, by when it began
+    """Print a line for every sweep that has made progress."""
+    printed: dict[float, str] = {}  # the last progress, by the start of a sweep
     for sweeps in _follow(folder, every):
         for sweep, alive in sweeps:
             line = describe(sweep, folder, alive)
-            far = line.partition(" runs")[0]
-            if said.get(sweep.began) != far:
-                said[sweep.began] = far
+            done = line.partition(" runs")[0]
+            if printed.get(sweep.began) != done:
+                printed[sweep.began] = done
                 print(line, flush=True)
 
 
 def _draw(folder: Path, every: float) -> None:
     """Show a bar for every sweep."""
-    shown: dict[float, TaskID] = {}  # by when it began
+    shown: dict[float, TaskID] = {}  # by the start of the sweep
     with bars() as progress:
         for sweeps in _follow(folder, every):
             for sweep, _ in sweeps:
@@ -98,9 +98,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("results_dir", nargs="?", default=DEFAULT_RESULTS,
                         help="the folder of runs (default: %(default)s)")  # fmt: skip
-    parser.add_argument("--once", action="store_true", help="look once and end")
+    parser.add_argument("--once", action="store_true", help="print the state once and exit")
     parser.add_argument("--every", type=float, default=1.0, metavar="SECONDS",
-                        help="how often to look (default: %(default)s)")  # fmt: skip
+                        help="seconds between updates (default: %(default)s)")  # fmt: skip
     return parser
 
 

@@ -109,7 +109,7 @@ def test_nothing_runs_when_one_of_the_points_is_impossible(tmp_path: Path) -> No
             r"^experiment is for the command line; write run\(method=\.\.\.",
         ),
         ({"overrides": ["plan=true"]}, r"^plan is for the command line"),
-        ({"seed": "0-99999999"}, r"^100000000 runs are more than 10000; plan=true says what"),
+        ({"seed": "0-99999999"}, r"^100000000 runs are more than 10000; plan=true lists them"),
         ({"results_dir": 5}, r"^results_dir must be a folder, got 5; write results_dir=FOLDER"),
         ({"overrides": ["hydra.run.dir=x"]}, r"^hydra.run.dir is not for the command line"),
         ({"overrides": ["method=naive"]}, r"^method is an argument of its own; write run\(method="),

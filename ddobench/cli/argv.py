@@ -97,7 +97,7 @@ def parse_request(words: Sequence[str], config_name: str = "run", command: str =
     _check_options(options)
     seeds = [match[1] for match in map(_SEED.fullmatch, overrides) if match]
     parsed = [read_seeds(text) for text in seeds]
-    others = [spell(word) for word in overrides if not _SEED.fullmatch(word)]
+    others = [to_hydra(word) for word in overrides if not _SEED.fullmatch(word)]
     if any(name in options for name in MULTIRUN):
         others = _defer(others)
     check_overrides(overrides, config_name)
@@ -181,7 +181,7 @@ def read_seeds(text: str) -> Seeds:
     try:
         values = list_values(OverridesParser.create().parse_override(f"seed={text}"))
     except HydraException:
-        return parse_seeds(text)  # which says what to write
+        return parse_seeds(text)  # whose error has the remedy
     return parse_seeds(",".join(value.strip("[]" + QUOTES) for value in values))
 
 
@@ -192,7 +192,7 @@ def configured_seeds(cfg: "DictConfig") -> Seeds:
     return parse_seeds(OmegaConf.to_object(cfg.seed) if OmegaConf.is_list(cfg.seed) else cfg.seed)
 
 
-def spell(override: str) -> str:
+def to_hydra(override: str) -> str:
     """Return an override as Hydra reads it: folders quoted, `true` the name of a graph.
 
     `training=NAME` is the training of the surrogate.

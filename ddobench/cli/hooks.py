@@ -15,7 +15,7 @@ from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import OmegaConf
 
 from ddobench import registry
-from ddobench.cli.argv import check_overrides, read_folder, spell
+from ddobench.cli.argv import check_overrides, read_folder, to_hydra
 from ddobench.cli.messages import explain
 from ddobench.errors import UsageError
 from ddobench.runner.spec import Specification, specify
@@ -61,7 +61,7 @@ def specify_points(points: Sequence[Sequence[str]]) -> list[Specification]:
     """Compose without a command line: specify one run for each list of `key=value`."""
     register()
     with initialize_config_module(config_module="ddobench.conf", version_base="1.3"):
-        return [_specify(list(map(spell, words))) for words in points]
+        return [_specify(list(map(to_hydra, words))) for words in points]
 
 
 def _specify(overrides: list[str]) -> Specification:

@@ -32,19 +32,19 @@ def explain(error: BaseException, config_name: str = "run") -> str | None:
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename} cannot be used: {error.strerror}"
     if not isinstance(error, HydraException | OmegaConfBaseException):
-        said = text.splitlines()[0] if text else type(error).__name__
-        return f"this cannot be composed: {said}" if _raised_while_composing(error) else None
-    for pattern, say in _PATTERNS:
+        first = text.splitlines()[0] if text else type(error).__name__
+        return f"this cannot be composed: {first}" if _raised_while_composing(error) else None
+    for pattern, format_message in _PATTERNS:
         match = pattern.search(text)
         if match:
-            return say(match, config_name)
+            return format_message(match, config_name)
     if error.__cause__ is not None and (cause := explain(error.__cause__, config_name)):
         return cause
     return next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)
 
 
 def _raised_while_composing(error: BaseException) -> bool:
-    """Tell whether Hydra or OmegaConf itself gave up, which happens on files of odd shapes."""
+    """Return whether Hydra or OmegaConf raised an error, as they do on files of odd shapes."""
     frames = traceback.extract_tb(error.__traceback__)
     return bool(frames) and any(
         Path(frames[-1].filename).is_relative_to(folder) for folder in _COMPOSERS
@@ -108,12 +108,12 @@ def _unquoted(match: re.Match[str], _: str) -> str:
 
 def _suggest(word: str, known: Sequence[str]) -> str:
     others = [name for name in known if name != word]
-    near = get_close_matches(word, others, n=1, cutoff=_LIKENESS)
+    near = get_close_matches(word, others, n=1, cutoff=_SIMILARITY)
     return f" (did you mean {near[0]!r}?)" if near else ""
 
 
 _COMPOSERS = [Path(str(package.__file__)).parent for package in (hydra, omegaconf)]
-_LIKENESS = 0.65  # fmg is like fgm (0.67), mine is not like linear (0.6)
+_SIMILARITY = 0.65  # fmg is similar to fgm (0.67), mine is not to linear (0.6)
 
 _PATTERNS = (
     (

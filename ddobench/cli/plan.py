@@ -243,7 +243,7 @@ def describe_costs(planned: Sequence[tuple[int, Cost | None]], store: "Store") -
     counted = sum(number for number, _ in known)
     if not counted:
         return (f"what they cost is not known, as no run like them is stored in {store.folder}: "
-                "one seed of each would tell")  # fmt: skip
+                "run one seed of each to know")  # fmt: skip
     cpu = sum(number * cost.cpu for number, cost in known)
     disk = sum(number * cost.disk for number, cost in known)
     cores = os.cpu_count() or 1

@@ -27,7 +27,7 @@ from ddobench.cli.argv import (
     configured_seeds,
     read_seeds,
     read_settings,
-    spell,
+    to_hydra,
 )
 from ddobench.cli.plan import Product, describe_costs, describe_point, multiply
 from ddobench.cli.workers import (
@@ -137,7 +137,7 @@ class SeedSweeper(BasicSweeper):
         seeds = self.request.seeds
         if seeds is None and swept is not None:
             seeds = read_seeds(str(swept))
-        words = [spell(f"{key}={value}") for key, value in settings.items()]
+        words = [to_hydra(f"{key}={value}") for key, value in settings.items()]
         parser = OverridesParser.create(config_loader=self.hydra_context.config_loader)
         overrides = parser.parse_overrides([*words, *arguments])
         return multiply([o for o in overrides if o.key_or_group != "seed"], seeds)

@@ -1,6 +1,6 @@
 """How the worker processes of a launcher share a machine and the seeds of a sweep.
 
-A launcher says in its own keys how many workers it starts (`n_jobs` of joblib) or how many cores a
+The keys of a launcher set how many workers it starts (`n_jobs` of joblib) or how many cores a
 worker gets (`cpus_per_task` of submitit, `num_cpus` of Ray). Numeric libraries read the number of
 their threads from the environment when a worker starts, so it is set there while jobs are launched,
 unless the user has set it.
@@ -17,27 +17,27 @@ from ddobench.runner.limits import WORKERS
 
 THREADS = "OMP_NUM_THREADS"
 _FOLLOWERS = ("MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")  # joblib would set them by itself
-EXTRAS = {  # that bring the packages of launchers
+EXTRAS = {  # the extra that installs the package of a launcher
     "hydra_plugins.hydra_joblib_launcher": "joblib",
     "hydra_plugins.hydra_submitit_launcher": "slurm",
     "hydra_plugins.hydra_ray_launcher": "ray",
 }
-LEAST_STACK = 5  # seeds of a job while there are jobs enough: stacked ones are cheaper
+LEAST_STACK = 5  # seeds of a job if there are enough jobs: stacked seeds are cheaper
 _ALL_AT_ONCE = ("hydra_plugins.hydra_submitit_launcher.submitit_launcher.LocalLauncher",)
 
 
 def count_cores() -> int:
     """Return how many cores this process may use."""
-    with suppress(AttributeError, OSError):  # macOS does not say
+    with suppress(AttributeError, OSError):  # not on macOS
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def count_threads(launcher: Mapping[str, Any], cores: int) -> int:
     """Return how many threads a worker of a launcher may use."""
-    told = launcher.get("cpus_per_task") or _find(launcher, "ray", "remote", "num_cpus")
-    if told:
-        return max(1, int(told))
+    cpus = launcher.get("cpus_per_task") or _find(launcher, "ray", "remote", "num_cpus")
+    if cpus:
+        return max(1, int(cpus))
     return max(1, cores // count_workers(launcher, cores))
 
 
@@ -46,9 +46,9 @@ def count_workers(launcher: Mapping[str, Any], cores: int) -> int:
 
     joblib counts from the cores down if the number is negative, -1 being all of them.
     """
-    told = launcher.get("n_jobs")
-    if told is not None:
-        jobs = int(told)
+    n_jobs = launcher.get("n_jobs")
+    if n_jobs is not None:
+        jobs = int(n_jobs)
         return max(1, cores + 1 + jobs if jobs < 0 else jobs)
     if _starts_all_at_once(launcher) or _find(launcher, "ray", "init", "address") == "local":
         return max(1, cores // count_threads(launcher, cores))
@@ -58,7 +58,7 @@ def count_workers(launcher: Mapping[str, Any], cores: int) -> int:
 def share_seeds(missing: Sequence[int], workers: int) -> list[int]:
     """Return how many seeds a job of each point may have, so that no worker is idle.
 
-    Each point is shared by all workers, as nobody knows how long it takes beside the others.
+    All workers share each point, as it is unknown which point takes longest.
     """
     least = max(1, min(LEAST_STACK, sum(missing) // workers))
     return [max(least, -(-seeds // workers)) for seeds in missing]
@@ -67,7 +67,7 @@ def share_seeds(missing: Sequence[int], workers: int) -> list[int]:
 def split_jobs(
     jobs: Sequence[list[str]], launcher: Mapping[str, Any], most: int | None, cores: int
 ) -> list[Sequence[list[str]]]:
-    """Split jobs into what is launched at a time: one after the other where there is no queue."""
+    """Split jobs into portions to launch one after the other, where a launcher has no queue."""
     if most is None and _starts_all_at_once(launcher):
         most = count_workers(launcher, cores)
     size = most or max(1, len(jobs))
@@ -76,13 +76,13 @@ def split_jobs(
 
 @contextmanager
 def sharing_the_machine(launcher: Mapping[str, Any]) -> Iterator[None]:
-    """Tell workers that start inside the block what is theirs."""
+    """Set the threads and the number of workers for processes that start inside the block."""
     cores = count_cores()
     threads = os.environ.get(THREADS) or str(count_threads(launcher, cores))
-    told = {name: threads for name in (THREADS, *_FOLLOWERS) if not os.environ.get(name)}
-    told[WORKERS] = str(count_workers(launcher, cores))
-    before = {name: os.environ.get(name) for name in told}
-    os.environ.update(told)
+    changes = {name: threads for name in (THREADS, *_FOLLOWERS) if not os.environ.get(name)}
+    changes[WORKERS] = str(count_workers(launcher, cores))
+    before = {name: os.environ.get(name) for name in changes}
+    os.environ.update(changes)
     try:
         yield
     finally:
@@ -93,7 +93,7 @@ def sharing_the_machine(launcher: Mapping[str, Any]) -> Iterator[None]:
 
 
 def check_installed(choice: str, launcher: Mapping[str, Any]) -> None:
-    """Raise if the package of a launcher is not there."""
+    """Raise if the package of a launcher is not installed."""
     package = ".".join(str(launcher.get("_target_")).split(".")[:2])
     extra = EXTRAS.get(package)
     if extra and not is_installed(package):
@@ -102,14 +102,14 @@ def check_installed(choice: str, launcher: Mapping[str, Any]) -> None:
 
 
 def how_to_install(extra: str) -> str:
-    """Say what brings the launchers of an extra."""
+    """Return the command that installs the launchers of an extra."""
     if extra == "ray":  # it wants older versions of what others want newer
         return "pip install --constraint constraints-ray.txt '.[ray]' in an environment of its own"
     return f"pip install 'ddobench[{extra}]'"
 
 
 def is_installed(module: str) -> bool:
-    """Tell whether a module can be imported."""
+    """Return whether a module can be imported."""
     try:
         return find_spec(module) is not None
     except ModuleNotFoundError:
@@ -121,7 +121,7 @@ def _starts_all_at_once(launcher: Mapping[str, Any]) -> bool:
 
 
 def _find(node: Any, *keys: str) -> Any:
-    """Return what is below some keys, None if it is not there."""
+    """Return the value below some keys, None if there is none."""
     for key in keys:
         node = node.get(key) if isinstance(node, Mapping) else None
     return node

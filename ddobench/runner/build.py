@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 Built = TypeVar("Built")
 
 TARGET = "_target_"  # where the code of a class lives
-CARD = "card"  # label, colour and summary: for people, never part of a result
+CARD = "card"  # label, colour and summary: shown to users, never part of a result
 _ADDRESS = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")
 
 
 def check_targets(config: Mapping[str, Any], allowed: object) -> None:
-    """Raise if a configuration names code of nobody that is registered; nothing is imported."""
+    """Raise if a configuration names code that is not registered; nothing is imported."""
     packages = [allowed] if isinstance(allowed, str) else allowed
     if not isinstance(packages, Sequence) or not all(isinstance(name, str) for name in packages):
         raise UsageError(f"allow_code must be names of packages, as in [a,b], got {allowed!r}")
@@ -85,7 +85,7 @@ def name_classes(config: Any, key: str = "") -> Any:
 
 
 def _identify(address: str, key: str) -> Identity:
-    """Return what a class is called, without importing it if its source tells."""
+    """Return name and version of a class, read from its source where possible."""
     imported = address.rpartition(".")[0] in sys.modules
     known = None if imported else _read_identity(address)
     return known or identify(load_class(address, key))
@@ -94,7 +94,7 @@ def _identify(address: str, key: str) -> Identity:
 def _read_identity(address: str) -> Identity | None:
     try:
         return read_identity(address)
-    except (Exception, SystemExit):  # a package around it that fails is named on import
+    except (Exception, SystemExit):  # reported when it is imported
         return None
 
 
@@ -103,10 +103,10 @@ def load_class(target: str, key: str) -> type:
     try:
         found = resolve_name(target)
     except (Exception, SystemExit) as error:
-        said = f"{type(error).__name__}: {error}"
-        raise UsageError(f"{key} names {target}, which cannot be imported: {said}") from error
+        reason = f"{type(error).__name__}: {error}"
+        raise UsageError(f"{key} names {target}, which cannot be imported: {reason}") from error
     if not isinstance(found, type):
-        raise UsageError(f"{key} names {target}, which is no class")
+        raise UsageError(f"{key} names {target}, which is not a class")
     return found
 
 
@@ -132,7 +132,7 @@ def _build(config: Mapping[str, Any], key: str, kind: type[Built]) -> Built:
 
 
 def _check_card(card: object, key: str) -> None:
-    """Raise unless a card is words for people, or not there."""
+    """Raise unless a card holds texts, or is missing."""
     if card is None:
         return
     if not isinstance(card, Mapping) or not all(isinstance(word, str) for word in card.values()):
@@ -172,18 +172,18 @@ def _check_fields(node: Mapping[str, Any], key: str) -> None:
             continue
         if name not in known:
             raise UsageError(
-                f"{key} has no parameter {name!r}; it has {', '.join(known) or 'none at all'}"
+                f"{key} has no parameter {name!r}; it has {', '.join(known) or 'no parameters'}"
             )
         if not _fits(value, known[name]):
-            raise UsageError(f"{key}.{name} must be {_say(known[name])}, got {value!r}")
+            raise UsageError(f"{key}.{name} must be {_describe_type(known[name])}, got {value!r}")
     for field in fields(kind):
         optional = field.default is not MISSING or field.default_factory is not MISSING
         if field.init and not optional and field.name not in node:
-            raise UsageError(f"{key} lacks its parameter {field.name!r}; give {key}.{field.name}")
+            raise UsageError(f"{key} needs the parameter {field.name!r}; give {key}.{field.name}")
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """Tell whether a plain value suits a plain type; anything richer is left to the class."""
+    """Return whether a plain value fits a plain type; other types are checked by the class."""
     if get_origin(hint) in (Union, types.UnionType):
         return any(_fits(value, option) for option in get_args(hint))
     if hint is float:
@@ -195,8 +195,8 @@ def _fits(value: Any, hint: Any) -> bool:
     return True
 
 
-def _say(hint: Any) -> str:
+def _describe_type(hint: Any) -> str:
     names = {float: "a number", int: "a whole number", bool: "true or false", str: "a word"}
     if get_origin(hint) in (Union, types.UnionType):
-        return " or ".join(_say(option) for option in get_args(hint))
+        return " or ".join(_describe_type(option) for option in get_args(hint))
     return "null" if hint is type(None) else names.get(hint, str(hint))

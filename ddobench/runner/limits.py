@@ -1,6 +1,6 @@
 """Limits on a batch of runs: the memory that its seeds may take, and the time.
 
-Memory: the size of a seed's table tells roughly what it takes, and a method declares what its fit
+Memory: the size of a seed's table gives a rough estimate, and a method declares what its fit
 takes once per batch (`working_bytes`). The estimate is coarse, so a batch that still runs out of
 memory is halved until it fits (`batches`).
 
@@ -20,8 +20,8 @@ from types import FrameType
 
 from ddobench.errors import UsageError
 
-# The environment variable in which a sweep tells the worker processes of a launcher how many of
-# them share this machine.
+# The environment variable that tells the worker processes of a launcher how many of them
+# share this machine; it is set while jobs are launched (`cli/workers.py`).
 WORKERS = "DDOBENCH_WORKERS"
 SHARE = 0.5  # of the free memory that a batch may take
 PROGRAM_BYTES = 0.5e9  # taken by Python and PyTorch before they do anything

@@ -56,7 +56,7 @@ class Trajectory:
 
 @dataclass(frozen=True)
 class _Evaluation:
-    """What the oracle and the held-out rows say about a stack."""
+    """The values of a stack by the oracle, and how its predictions compare with known rows."""
 
     values: list[Tensor]  # T tensors (S, K), NaN where invalid
     measured: list[Mapping[str, Tensor]]  # T times, each (S, K)

@@ -99,7 +99,7 @@ class Specification:
         return store.place(self.task, self.method, self.d, self.n, self.digest)
 
     def build(self) -> "tuple[Task, Method]":
-        """Build the task and the method, or raise a UsageError that says what is wrong."""
+        """Build the task and the method, or raise a UsageError."""
         check_device(self.device)
         return build_task(self.config["task"]), self.build_method()
 
@@ -227,9 +227,9 @@ def _departures(
 def _written(
     cfg: DictConfig, group: str, choice: str, training: str | None = None
 ) -> dict[str, Any]:
-    """Return a group file, with what it computes from other keys as these are now.
+    """Return a group file, with interpolations resolved against the current configuration.
 
-    Keys of the top level that the file brings itself, other than sizes, are as it has them.
+    Top-level keys that the file sets itself keep its values, except for the sizes.
     """
     brought = _brought(group, choice)
     sizes = {"d": cfg.d, "n": cfg.n}

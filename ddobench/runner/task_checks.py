@@ -1,6 +1,6 @@
-"""What a task hands over, checked where it comes in, so that a mistake is a sentence, not a number.
+"""Checks of what a task draws and measures, so that a mistake is an error and not a wrong score.
 
-Methods are checked in the same way as their proposals are collected.
+Proposals of methods are checked when they are collected (`run`).
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ SLACK = 1e-6  # of the optimum and the spread of values, for rounding
 
 
 def check_problem(problem: Problem, task: Task, seeds: int) -> None:
-    """Raise unless a task has drawn what it promises."""
+    """Raise unless a task has drawn what the contract promises."""
     if not isinstance(problem, Problem):
         raise ValueError(f"a task must draw a Problem, got {type(problem).__name__}")
     x, y = problem.data.x, problem.data.y
@@ -58,18 +58,18 @@ def check_problem(problem: Problem, task: Task, seeds: int) -> None:
 
 
 def _check_range(full_range: torch.Tensor, y: torch.Tensor) -> None:
-    """Raise unless the range of all data is one, and holds the visible values y (S, N)."""
+    """Raise unless the range of all data is valid and contains the visible values y (S, N)."""
     if full_range.shape != (len(y), 2):
         raise ValueError(
             f"the full range must be (S={len(y)}, 2) or None, got {tuple(full_range.shape)}"
         )
     low, high = full_range.unbind(dim=1)
     if not ((low <= y.amin(dim=1)) & (y.amax(dim=1) <= high) & (low < high)).all():
-        raise ValueError("the full range must hold all visible values, and be more than a point")
+        raise ValueError("the full range must contain all visible values, and be more than a point")
 
 
 def check_description(description: Description) -> Description:
-    """Return what a task says of itself, or raise unless it is said as promised."""
+    """Return the description of a task, or raise if it is not one."""
     if not isinstance(description, Description):
         raise ValueError(f"describe() must return a Description, got {type(description).__name__}")
     return description
@@ -78,19 +78,19 @@ def check_description(description: Description) -> Description:
 def check_measurements(
     measured: Mapping[str, Tensor], designs: Tensor, first: Mapping[str, Tensor] | None
 ) -> Mapping[str, Tensor]:  # (S, K) each, of designs (S, K, d)
-    """Return further measurements, or raise unless they have names and shapes of their own."""
+    """Return further measurements, or raise unless their names and shapes are valid."""
     if not isinstance(measured, Mapping):
         raise ValueError(f"measure() must return a dictionary, got {type(measured).__name__}")
     if first is not None and measured.keys() != first.keys():
         raise ValueError(
-            f"measure() must name the same at every iteration, "
+            f"measure() must return the same names at every iteration, "
             f"got {_names(measured)} after {_names(first)}"
         )
     for name, numbers in measured.items():
         if not isinstance(name, str) or name in reserved_columns():
             raise ValueError(
                 f"measure() must use names of its own, got {name!r}, "
-                "which is what the harness calls something else"
+                "which the harness uses for something else"
             )
         if not isinstance(numbers, Tensor) or numbers.shape != designs.shape[:2]:
             raise ValueError(

@@ -7,7 +7,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ddobench.cli.argv import CONFIG_DIR, normalise_line, parse_request, spell, split
+from ddobench.cli.argv import CONFIG_DIR, normalise_line, parse_request, split, to_hydra
 from ddobench.errors import UsageError
 
 
@@ -66,7 +66,7 @@ def test_showing_a_configuration_of_a_sweep_does_not_sweep(show: list[str]) -> N
     ],
 )
 def test_the_graph_true_is_a_name(typed: str, spelled: str) -> None:
-    assert spell(typed) == spelled
+    assert to_hydra(typed) == spelled
     assert arguments_of([typed]) == [spelled]
 
 

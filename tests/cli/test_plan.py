@@ -123,7 +123,7 @@ def test_a_plan_sums_costs_and_suggests_how_many_seeds_a_job_should_have(
     ]
     assert describe_costs([(7, None)], Store("runs")) == (
         "what they cost is not known, as no run like them is stored in runs: "
-        "one seed of each would tell"
+        "run one seed of each to know"
     )
 
 

@@ -180,7 +180,7 @@ def test_a_run_is_stored_with_everything_that_is_promised(store: Store) -> None:
     assert record.curves["iteration"].tolist() == [0, 1, 2, 3]
     assert record.curves["largest"].shape == (4,)
     assert record.designs is not None
-    truth = problem.evaluate(torch.from_numpy(record.designs)[None].expand(2, -1, -1))[0]
+    truth = problem.evaluate(torch.from_numpy(record.designs.copy())[None].expand(2, -1, -1))[0]
     stored = getattr(record, "values")[-1]  # noqa: B009 - not a pandas frame
     assert stored == pytest.approx(truth.numpy(), rel=1e-5, nan_ok=True)
 

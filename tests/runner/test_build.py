@@ -121,7 +121,7 @@ def test_a_wrong_parameter_is_named_in_one_sentence(
 
 
 def test_a_parameter_left_out_is_named() -> None:
-    with pytest.raises(UsageError, match=r"^task lacks its parameter 'n'; give task.n$"):
+    with pytest.raises(UsageError, match=r"^task needs the parameter 'n'; give task.n$"):
         build_task({"_target_": target(Sum), "d": 3})
 
 
@@ -143,7 +143,7 @@ def test_a_class_that_cannot_be_imported_is_named(name: str) -> None:
 
 
 def test_a_function_is_no_class() -> None:
-    with pytest.raises(UsageError, match=r"^method names os.system, which is no class$"):
+    with pytest.raises(UsageError, match=r"^method names os.system, which is not a class$"):
         build_method({"_target_": "os.system"})
 
 

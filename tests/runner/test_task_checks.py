@@ -128,7 +128,7 @@ DRAWN: dict[str, tuple[Change, str]] = {
     ),
     "a full range that is none": (
         lambda p: replace(p, full_range=torch.tensor([[0.0, 0.1]])),
-        "the full range must hold all visible values, and be more than a point",
+        "the full range must contain all visible values, and be more than a point",
     ),
     "graphs of other seeds": (
         lambda p: replace(p, graphs=(Graph.from_edges(3, []),) * 2),
@@ -191,14 +191,13 @@ MEASURED: dict[str, tuple[Callable[[Tensor], Any], str]] = {
         name: (
             partial(lambda name, x: {name: ones(x)}, name),
             f"measure() must use names of its own, got {name!r}, "
-            "which is what the harness calls something else",
+            "which the harness uses for something else",
         )
-        for name in ("value_model", "iteration", "values", "seed", "digest", "final_model")
+        for name in ("value_model", "iteration", "diagnostics", "seed", "digest", "final_model")
     },
     "a number as a name": (
         lambda x: {3: ones(x)},
-        "measure() must use names of its own, got 3, "
-        "which is what the harness calls something else",
+        "measure() must use names of its own, got 3, which the harness uses for something else",
     ),
     "another shape": (
         lambda _: {"residual": torch.ones(5)},
@@ -233,7 +232,8 @@ def test_measurements_must_be_the_same_at_every_iteration(
     names = iter(["residual", "distance"])
     monkeypatch.setattr(OddProblem, "measured", staticmethod(lambda x: {next(names): ones(x)}))
     assert run(tmp_path) == (
-        "ValueError: measure() must name the same at every iteration, got distance after residual"
+        "ValueError: measure() must return the same names at every iteration, "
+        "got distance after residual"
     )
 
 
