@@ -11,8 +11,8 @@ from tests.support.processes import PATIENCE, nursery
 from tests.support.records import OWN, same_record
 
 SWEEP = [
-    "-m", "ddobench", "-m", "method=naive,fgm,vae_ga", "task=chain", "d=5", "n=60", "budget=tiny",
-    "seed=0-7", "seeds_per_job=2", "latent.width=8", "surrogate.width=8",
+    "-m", "ddobench", "-m", "method=naive,fgm", "task=chain", "d=5", "n=60", "budget=tiny",
+    "seed=0-5", "seeds_per_job=2", "latent.width=8", "surrogate.width=8",
 ]  # fmt: skip
 ROOT = Path(__file__).parent.parent.parent
 
@@ -27,7 +27,7 @@ def test_two_sweeps_into_one_folder_leave_the_records_of_one_alone(tmp_path: Pat
             assert sweep.returncode == 0, err
     alone = sorted((tmp_path / "alone").rglob("*.parquet"))
     both = sorted((tmp_path / "both").rglob("*.parquet"))
-    assert len(alone) == 24
+    assert len(alone) == 12
     assert [path.parts[-2:] for path in both] == [path.parts[-2:] for path in alone]
     for one, other in zip(both, alone, strict=True):
         assert same_record(read_record(one), read_record(other), without=OWN), one
@@ -38,10 +38,10 @@ def test_two_sweeps_into_one_folder_leave_the_records_of_one_alone(tmp_path: Pat
 @pytest.mark.slow
 def test_a_sweep_killed_at_random_times_ends_as_if_undisturbed() -> None:
     told = subprocess.run(
-        [sys.executable, str(ROOT / "benchmarks" / "kills.py"), "--kills", "5"],
+        [sys.executable, str(ROOT / "benchmarks" / "kills.py"), "--kills", "2"],
         capture_output=True,
         text=True,
         check=False,
     )
     assert told.returncode == 0, told.stdout + told.stderr
-    assert told.stdout.startswith("5 kills over ")
+    assert told.stdout.startswith("2 kills over ")
