@@ -33,9 +33,8 @@ def draw(folder: str) -> None:
     """Draw the first figure of the report."""
     from ddobench.report.data import ReportData
     from ddobench.report.figures.gallery import make_figures
-    from ddobench.report.render import render
 
-    render(next(make_figures(ReportData.read(Path(folder)))), ["svg"])
+    next(make_figures(ReportData.read(Path(folder)))).render("svg")
 
 
 def count(work: Callable[[str], None], folder: str) -> tuple[set[str], set[str]]:

@@ -192,7 +192,7 @@ UNKNOWN_DESIGNS = LastDesigns(np.empty(0))
 
 
 @dataclass(frozen=True)
-class Ending:
+class RunEnd:
     """What scores of a run are computed from: curves, last designs, and landmarks."""
 
     curves: dict[str, Values]  # (T,) each

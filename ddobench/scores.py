@@ -15,7 +15,7 @@ from typing import Literal
 
 import numpy as np
 
-from ddobench.judging import Ending, Judged, Values
+from ddobench.judging import Judged, RunEnd, Values
 
 Better = Literal["higher", "lower", "neither"]
 Statistic = Literal["mean", "iqm"]
@@ -112,7 +112,7 @@ class Score:
     meaning: str
     label: str  # what it is called in the page and on an axis
     curve: Curve | None = None  # what it is taken from
-    take: Callable[[Ending], float] | None = None  # by default the last number of the curve
+    take: Callable[[RunEnd], float] | None = None  # by default the last number of the curve
     unit: Unit = SD
     better: Better = "higher"
     stored: bool = True  # if not, a report takes it from the end of the curve
@@ -150,7 +150,7 @@ class Score:
         """Its label on an axis, wrapped."""
         return fill(f"{self.label} [{self.unit.sign}]" if self.unit.sign else self.label, 22)
 
-    def compute(self, ending: Ending) -> float:
+    def compute(self, ending: RunEnd) -> float:
         """Compute it from the end of a run."""
         if self.take is not None:
             return float(self.take(ending))
@@ -158,22 +158,22 @@ class Score:
         return float(ending.curves[self.curve.name][-1])
 
 
-def _last_value(ending: Ending) -> float:
+def _last_value(ending: RunEnd) -> float:
     return float(ending.curves[VALUE_MODEL.name][-1])
 
 
-def _percentile(ending: Ending, q: float) -> float:
+def _percentile(ending: RunEnd, q: float) -> float:
     """Return a percentile of the last designs that the method ranks first."""
     values = ending.last.values
     return float(np.percentile(values, q)) if len(values) else float("nan")
 
 
-def _normalise(ending: Ending, value: float) -> float:
+def _normalise(ending: RunEnd, value: float) -> float:
     """Map the least value of all data, hidden rows included, to 0 and the largest to 1."""
     return _ratio(value - ending.last.low, ending.last.high - ending.last.low)
 
 
-def _soo_bench(ending: Ending) -> tuple[float, float, float]:
+def _soo_bench(ending: RunEnd) -> tuple[float, float, float]:
     """Return the indicators OI, SI and SO of SOO-Bench (Qian et al. 2025).
 
     With f the value minus the worst visible value, and its mean over the iterations after the
@@ -371,7 +371,7 @@ def compute_curves(run: Judged) -> dict[str, Values]:
     return {curve.name: curve.compute(run) for curve in CURVES}
 
 
-def compute_scores(ending: Ending) -> dict[str, float]:
+def compute_scores(ending: RunEnd) -> dict[str, float]:
     """Return every stored score by its name."""
     return {score.name: score.compute(ending) for score in SCORES if score.stored}
 

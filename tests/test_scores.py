@@ -14,7 +14,7 @@ import pytest
 
 from ddobench import scores
 from ddobench.compare.__main__ import main as compare
-from ddobench.judging import Ending, LastDesigns
+from ddobench.judging import LastDesigns, RunEnd
 from ddobench.report.claims import parse_claims
 from ddobench.report.tables.leaderboard import describe_leaderboard
 from ddobench.report.writer import write_report
@@ -127,9 +127,9 @@ def test_the_headings_and_columns_of_a_table_are_unique() -> None:
     assert len(set(headings)) == len(headings)
 
 
-def ending_at(values: Sequence[float] = (), **changes: Any) -> Ending:
+def ending_at(values: Sequence[float] = (), **changes: Any) -> RunEnd:
     """Return the end of a run with these last designs, and easy curves and landmarks."""
-    ending = Ending(
+    ending = RunEnd(
         {name: np.array([9.0, 1.0, 3.0]) for name in scores.curve_names()},
         optimum=6.0,
         regret_scale=2.0,

@@ -16,11 +16,11 @@ from torch import Tensor
 from ddobench.contracts import Dataset, Method, Problem, Task
 from ddobench.judging import (
     UNKNOWN_DESIGNS,
-    Ending,
     HeldOut,
     Judged,
     LastDesigns,
     Reference,
+    RunEnd,
     Spread,
     Values,
     overlap_area,
@@ -309,7 +309,7 @@ def final_scores(
     landmarks = np.asarray([reference.optimum, reference.worst, reference.best])
     optimum, worst, best = reference.standardise(landmarks).tolist()
     scale = reference.sd if regret_unit == "raw" else 1.0
-    return compute_scores(Ending(dict(curves), optimum, scale, held_out, worst, best, last))
+    return compute_scores(RunEnd(dict(curves), optimum, scale, held_out, worst, best, last))
 
 
 def find_non_finite(
