@@ -47,7 +47,7 @@ from ddobench.store.parquet import (
     to_bytes,
     to_stored,
 )
-from ddobench.store.records import Record, TaskSample
+from ddobench.store.records import ARRAYS, Record, TaskSample
 
 log = logging.getLogger(__name__)
 
@@ -331,8 +331,9 @@ def has_failed(place: Place, since: float) -> list[int]:
 
 def reserved_columns() -> frozenset[str]:
     """Name the columns of runs and of their curves that have a meaning already."""
-    details = [name for name in COLUMNS.names if name not in _SUMMARY]
-    return frozenset((*ROW, "reason", ITERATION, *details, *curve_names(), *stored_names()))
+    return frozenset((
+        *ROW, "reason", ITERATION, *COLUMNS.names, *ARRAYS, *curve_names(), *stored_names(),
+    ))  # fmt: skip
 
 
 def read_record(path: str | Path) -> Record:
