@@ -33,7 +33,7 @@ TASKS = {"chain": 0.3, "ladder": 0.0}  # the share of invalid designs at the end
 METHODS = {"fgm": "#0072B2", "ga": "#E69F00", "rwr": "#009E73", "coms": "#D55E00", "vae_ga": ""}
 DIMENSIONS = (11, 21, 31, 41)
 ITERATIONS, DESIGNS, ROWS = 51, 1024, 2000
-SAMPLE = 500  # designs of a portrait
+SAMPLE = 500  # designs of a task sample
 CONF = Path(__file__).parent.parent / "conf"
 
 rng = np.random.default_rng(0)

@@ -24,8 +24,8 @@ def test_the_contracts_about_imports_hold() -> None:
         "-c",
         "from importlinter.cli import lint_imports_command as main; main()",
     ]
-    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert told.returncode == 0, told.stdout[-3000:] + told.stderr
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr
 
 
 @pytest.mark.parametrize("folder", ["ddobench", "tasks", "baselines", "tests", "benchmarks"])

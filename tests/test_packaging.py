@@ -23,7 +23,7 @@ def project() -> dict[str, Any]:
 
 
 def name_of(requirement: str) -> str:
-    """Return the name of a distribution as everybody spells it: without its version."""
+    """Return the name of a distribution without its version."""
     return re.split(r"[^\w.-]", requirement)[0].lower().replace("_", "-")
 
 

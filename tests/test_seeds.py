@@ -1,4 +1,4 @@
-"""Promises of the spelling of seeds."""
+"""Seeds as text: parsing and formatting."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ REMEDY = "write seed=7, seed=0-49 or seed=0-9,20-24"
 
 
 @pytest.mark.parametrize(
-    ("spelling", "seeds"),
+    ("text", "seeds"),
     [
         ("7", (7,)),
         (7, (7,)),
@@ -25,9 +25,9 @@ REMEDY = "write seed=7, seed=0-49 or seed=0-9,20-24"
     ],
 )
 def test_every_documented_spelling_is_read_in_the_order_written(
-    spelling: object, seeds: tuple[int, ...]
+    text: object, seeds: tuple[int, ...]
 ) -> None:
-    assert tuple(parse_seeds(spelling)) == seeds
+    assert tuple(parse_seeds(text)) == seeds
 
 
 def test_a_seed_named_twice_counts_once() -> None:
@@ -41,16 +41,16 @@ def test_numpy_seeds_become_plain_whole_numbers() -> None:
     assert {type(seed) for seed in seeds} == {int}
 
 
-@pytest.mark.parametrize("spelling", ["abc", "", "1,", "-1", "1.5", "0-", "1 2", "0--3", "null"])
-def test_a_word_that_is_no_seed_is_repeated_with_the_remedy(spelling: str) -> None:
-    with pytest.raises(UsageError, match=f"got {spelling!r}; {REMEDY}"):
-        parse_seeds(spelling)
+@pytest.mark.parametrize("text", ["abc", "", "1,", "-1", "1.5", "0-", "1 2", "0--3", "null"])
+def test_a_word_that_is_no_seed_is_repeated_with_the_remedy(text: str) -> None:
+    with pytest.raises(UsageError, match=f"got {text!r}; {REMEDY}"):
+        parse_seeds(text)
 
 
-@pytest.mark.parametrize("spelling", [-1, 1.0, True, None, [0, "1"], [0, -3]])
-def test_a_value_that_is_no_seed_is_refused_with_the_remedy(spelling: object) -> None:
+@pytest.mark.parametrize("text", [-1, 1.0, True, None, [0, "1"], [0, -3]])
+def test_a_value_that_is_no_seed_is_refused_with_the_remedy(text: object) -> None:
     with pytest.raises(UsageError, match=rf"whole number of at least 0, got .*; {REMEDY}"):
-        parse_seeds(spelling)
+        parse_seeds(text)
 
 
 def test_a_backward_range_is_turned_round_in_the_remedy() -> None:
@@ -64,11 +64,11 @@ def test_no_seed_at_all_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seeds", "spelling"),
+    ("seeds", "text"),
     [((7,), "7"), ((0, 1, 2), "0-2"), ((0, 1, 5, 7, 8), "0-1,5,7-8"), ((3, 2, 1), "3,2,1")],
 )
-def test_runs_of_seeds_are_spelled_as_ranges(seeds: tuple[int, ...], spelling: str) -> None:
-    assert format_seeds(seeds) == spelling
+def test_consecutive_seeds_are_written_as_ranges(seeds: tuple[int, ...], text: str) -> None:
+    assert format_seeds(seeds) == text
 
 
 SPELLINGS = st.lists(
@@ -80,38 +80,38 @@ SPELLINGS = st.lists(
 ).map(",".join)
 
 
-def listed(spelling: str) -> list[int]:
-    """Return the seeds of a spelling, one by one."""
-    ends = [list(map(int, part.split("-"))) for part in spelling.split(",")]
+def listed(text: str) -> list[int]:
+    """Return the seeds of a text, one by one."""
+    ends = [list(map(int, part.split("-"))) for part in text.split(",")]
     return list(dict.fromkeys(seed for end in ends for seed in range(end[0], end[-1] + 1)))
 
 
 @given(SPELLINGS)
-def test_ranges_hold_what_a_list_would_hold(spelling: str) -> None:
-    seeds = parse_seeds(spelling)
-    assert [*seeds] == listed(spelling)
-    assert len(seeds) == len(listed(spelling))
+def test_ranges_hold_what_a_list_would_hold(text: str) -> None:
+    seeds = parse_seeds(text)
+    assert [*seeds] == listed(text)
+    assert len(seeds) == len(listed(text))
     assert [seed for seed in range(60) if seed in seeds] == sorted(seeds)
 
 
 @given(SPELLINGS)
-def test_a_spelling_is_read_back_in_the_same_order(spelling: str) -> None:
-    seeds = parse_seeds(spelling)
+def test_a_text_is_read_back_in_the_same_order(text: str) -> None:
+    seeds = parse_seeds(text)
     assert parse_seeds(format_seeds(seeds)) == seeds
     assert parse_seeds([*seeds]) == seeds
     assert format_seeds([*seeds]) == format_seeds(seeds)
 
 
 @given(SPELLINGS, st.sets(st.integers(0, 50)))
-def test_seeds_without_others_keep_their_order(spelling: str, others: set[int]) -> None:
-    left = parse_seeds(spelling).without(others)
-    assert [*left] == [seed for seed in listed(spelling) if seed not in others]
+def test_seeds_without_others_keep_their_order(text: str, others: set[int]) -> None:
+    left = parse_seeds(text).without(others)
+    assert [*left] == [seed for seed in listed(text) if seed not in others]
 
 
 @given(SPELLINGS, st.integers(1, 9))
-def test_seeds_split_into_batches_of_one_size(spelling: str, size: int) -> None:
-    batches = [[*batch] for batch in parse_seeds(spelling).split(size)]
-    assert [seed for batch in batches for seed in batch] == listed(spelling)
+def test_seeds_split_into_batches_of_one_size(text: str, size: int) -> None:
+    batches = [[*batch] for batch in parse_seeds(text).split(size)]
+    assert [seed for batch in batches for seed in batch] == listed(text)
     assert all(len(batch) == size for batch in batches[:-1])
     assert 1 <= len(batches[-1]) <= size
 
@@ -132,7 +132,7 @@ def test_a_long_range_stays_a_range() -> None:
     assert format_seeds(seeds) == "0-20000000"
 
 
-@pytest.mark.parametrize("spelling", [str(10**18), f"0-{10**18}", "9" * 5000, [10**18]])
-def test_a_seed_that_no_table_can_hold_is_refused(spelling: object) -> None:
+@pytest.mark.parametrize("text", [str(10**18), f"0-{10**18}", "9" * 5000, [10**18]])
+def test_a_seed_that_no_table_can_hold_is_refused(text: object) -> None:
     with pytest.raises(UsageError, match=f"a seed must be a whole number of at most {10**18 - 1}"):
-        parse_seeds(spelling)
+        parse_seeds(text)

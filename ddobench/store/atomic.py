@@ -1,7 +1,7 @@
 """Writing files whole or not at all, and removing what killed writers left behind.
 
 A file is written under a temporary name, on which its writer holds a lock for as long as it lives.
-So whoever gets the lock knows that the writer is gone, in whatever process or container it was.
+So a process that gets the lock knows that the writer is gone, even in another container.
 """
 
 import fcntl
@@ -72,7 +72,7 @@ def _remove_unless_locked(path: Path) -> None:
 
 @contextmanager
 def _temporary(path: Path) -> Iterator[tuple[int, Path]]:
-    """Give a locked file beside `path` and its name, which is gone afterwards."""
+    """Yield a locked temporary file beside `path` and its name; it is removed afterwards."""
     temporary = path.with_name(f".{path.name}.{uuid4().hex}.tmp")  # hosts may share process ids
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:

@@ -1,4 +1,4 @@
-"""What methods keep of a seed between runs, such as a trained latent that several of them share."""
+"""Arrays that runs share, such as a trained latent of one seed."""
 
 import hashlib
 import io
@@ -26,8 +26,8 @@ class ArrayCache:
     """Arrays of one task by seed and key, in a folder; without a folder nothing is kept.
 
     A key holds all that the arrays depend on besides the task and the seed. Files are written whole
-    or not at all, and read without pickle. Each says what it is of; one that cannot be read, is of
-    something else or does not fit is named and as good as none.
+    or not at all, and read without pickle. Each has a label; one that cannot be read, is of
+    something else or does not fit is named and ignored.
     """
 
     def __init__(self, folder: Path | None = None, task: str = "") -> None:
@@ -50,7 +50,7 @@ class ArrayCache:
         return arrays
 
     def put(self, kind: str, key: Mapping[str, Any], seed: int, arrays: Arrays) -> None:
-        """Keep arrays for later runs."""
+        """Store arrays for later runs."""
         path = self._path(kind, key, seed)
         if path is not None:
             write_whole(path, _pack(arrays, self._label(kind, key, seed)))
@@ -78,7 +78,7 @@ def _unpack(content: bytes, label: dict[str, Any]) -> Arrays:
     with np.load(io.BytesIO(content), allow_pickle=False) as kept:
         arrays = {name: kept[name] for name in kept.files}
     if _LABEL not in arrays:
-        raise ValueError("it does not say what it is of, as earlier versions did not")
+        raise ValueError("it has no label")
     found = json.loads(str(arrays.pop(_LABEL)))
     checksum = found.pop("checksum")
     if found != json.loads(json.dumps(label)):

@@ -53,7 +53,7 @@ def test_showing_a_configuration_of_a_sweep_does_not_sweep(show: list[str]) -> N
 
 
 @pytest.mark.parametrize(
-    ("typed", "spelled"),
+    ("typed", "rewritten"),
     [
         ("graph=true", "graph='true'"),
         ("graph=True", "graph='true'"),
@@ -65,9 +65,9 @@ def test_showing_a_configuration_of_a_sweep_does_not_sweep(show: list[str]) -> N
         ("plan=true", "plan=true"),
     ],
 )
-def test_the_graph_true_is_a_name(typed: str, spelled: str) -> None:
-    assert to_hydra(typed) == spelled
-    assert arguments_of([typed]) == [spelled]
+def test_the_graph_true_is_a_name(typed: str, rewritten: str) -> None:
+    assert to_hydra(typed) == rewritten
+    assert arguments_of([typed]) == [rewritten]
 
 
 def test_an_unknown_option_is_named() -> None:
@@ -190,7 +190,7 @@ def test_any_words_are_rewritten_or_refused(words: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "spelled"),
+    ("typed", "rewritten"),
     [
         ("method=ddom,mins method.training.steps=3", "method.training.steps=choice(3)"),
         ("method=ga,coms +search.prior=[1,2]", "+search.prior=choice([1,2])"),
@@ -202,9 +202,9 @@ def test_any_words_are_rewritten_or_refused(words: list[str]) -> None:
         ("method=ddom,mins search.rate=(", "search.rate=("),
     ],
 )
-def test_settings_of_what_a_sweep_exchanges_wait_for_its_points(typed: str, spelled: str) -> None:
+def test_settings_of_what_a_sweep_exchanges_wait_for_its_points(typed: str, rewritten: str) -> None:
     exchanged, _ = typed.split()
-    assert arguments_of(["-m", *typed.split()]) == [exchanged, spelled, "-m"]
+    assert arguments_of(["-m", *typed.split()]) == [exchanged, rewritten, "-m"]
 
 
 def test_without_a_sweep_settings_are_left_as_they_are_typed() -> None:

@@ -128,9 +128,9 @@ def test_an_array_of_jobs_stores_what_one_process_stores(
 def test_workers_have_no_more_threads_than_there_are_cores(
     launcher: str, changes: dict[str, object], threads: int, workers: int
 ) -> None:
-    told = read_choice("launcher", launcher) | changes
-    assert count_threads(told, cores=8) == threads
-    assert count_workers(told, cores=8) == workers
+    settings = read_choice("launcher", launcher) | changes
+    assert count_threads(settings, cores=8) == threads
+    assert count_workers(settings, cores=8) == workers
 
 
 def test_workers_are_told_their_share_unless_the_user_has(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,7 +167,7 @@ def test_all_workers_get_seeds_of_a_point_and_stacks_stay_stacks(
 
 
 @pytest.mark.parametrize(
-    ("told", "workers", "seeds"),
+    ("asked", "workers", "seeds"),
     [
         (None, 2, ["0-9", "10-19"]),
         (None, 1, ["0-19"]),
@@ -176,9 +176,9 @@ def test_all_workers_get_seeds_of_a_point_and_stacks_stay_stacks(
     ],
 )
 def test_workers_share_the_seeds_of_a_point_unless_the_user_has_said_how(
-    told: int | None, workers: int, seeds: list[str]
+    asked: int | None, workers: int, seeds: list[str]
 ) -> None:
-    spec, wanted = replace(specify_fake(Climb), seeds_per_job=told), parse_seeds("0-19")
+    spec, wanted = replace(specify_fake(Climb), seeds_per_job=asked), parse_seeds("0-19")
     jobs = make_jobs([Point(["d=3"], spec, wanted, wanted)], workers)
     assert jobs == [["d=3", f"seed='{some}'"] for some in seeds]
 

@@ -76,8 +76,8 @@ def test_a_name_of_ones_own_is_no_slip_of_the_pen() -> None:
 
 
 def test_an_unknown_function_is_named_in_plain_words() -> None:
-    told = "'d=rang(5,8)' cannot be read as key=value (Unknown function 'rang')"
-    assert explain(error_of("d=rang(5,8)")) == told
+    sentence = "'d=rang(5,8)' cannot be read as key=value (Unknown function 'rang')"
+    assert explain(error_of("d=rang(5,8)")) == sentence
 
 
 @pytest.mark.parametrize("override", ["d=~/x", "task.noise=a~b", "d=\udcff"])

@@ -183,9 +183,9 @@ def test_the_parts_of_a_method_are_those_of_the_pipeline() -> None:
 
 
 def test_a_file_is_read_with_what_it_takes_from_other_groups() -> None:
-    told = registry.read_choice("surrogate", "conservative")
-    assert told["training"]["rate"] == 3e-4
-    assert told["training"]["batch"] == 128
+    choice = registry.read_choice("surrogate", "conservative")
+    assert choice["training"]["rate"] == 3e-4
+    assert choice["training"]["batch"] == 128
 
 
 LACKING = {"needs": "no_such_module.of_it", "install": "mine[all]"}

@@ -37,11 +37,11 @@ def test_two_sweeps_into_one_folder_leave_the_records_of_one_alone(tmp_path: Pat
 
 @pytest.mark.slow
 def test_a_sweep_killed_at_random_times_ends_as_if_undisturbed() -> None:
-    told = subprocess.run(
+    done = subprocess.run(
         [sys.executable, str(ROOT / "benchmarks" / "kills.py"), "--kills", "2"],
         capture_output=True,
         text=True,
         check=False,
     )
-    assert told.returncode == 0, told.stdout + told.stderr
-    assert told.stdout.startswith("2 kills over ")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("2 kills over ")

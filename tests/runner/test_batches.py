@@ -138,7 +138,7 @@ class PredictingInPlace(Echo):
 
 
 class Fixed(Echo):
-    """Yield what the class is told to."""
+    """Yield the proposals of the class."""
 
     proposals: ClassVar[list[Proposal]] = []
 
@@ -149,7 +149,7 @@ class Fixed(Echo):
 
 def collect_fixed(*proposals: Proposal) -> Any:
     """Collect given proposals for two seeds, at most four designs of three variables."""
-    method = type("Told", (Fixed,), {"proposals": list(proposals)})()
+    method = type("Proposing", (Fixed,), {"proposals": list(proposals)})()
     return collect(method, torch.zeros(2, 4, 3), Streams([0, 1], "test"))
 
 

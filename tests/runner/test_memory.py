@@ -119,12 +119,12 @@ def test_what_is_free_is_something_where_the_system_says() -> None:
 def test_a_container_has_what_its_limit_leaves_but_for_files_that_are_merely_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = {
+    messages = {
         "memory.max": "1000\n",
         "memory.current": "900\n",
         "memory.stat": "anon 300\nfile 600\n",
     }
-    for name, text in told.items():
+    for name, text in messages.items():
         (tmp_path / name).write_text(text)
     monkeypatch.setattr(limits, "_CGROUP", tmp_path)
     assert limits.free_memory() == 700

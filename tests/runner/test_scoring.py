@@ -23,8 +23,8 @@ def scored(
     values: list[list[float]], predicted: list[list[float]] | None, top: int
 ) -> dict[str, Values]:
     """Score in raw units."""
-    told = None if predicted is None else np.array(predicted)
-    return curves_of(np.array(values), told, top, UNIT)
+    numbers = None if predicted is None else np.array(predicted)
+    return curves_of(np.array(values), numbers, top, UNIT)
 
 
 def test_a_reference_describes_the_visible_values() -> None:

@@ -89,9 +89,9 @@ class Tangled(Climb):
 
     def diagnostics(self) -> Sequence[Mapping[str, Any]]:
         """Tangle the second seed."""
-        told: list[dict[str, Any]] = [{} for _ in self.seeds]
-        told[1]["itself"] = told[1]
-        return told
+        diagnostics: list[dict[str, Any]] = [{} for _ in self.seeds]
+        diagnostics[1]["itself"] = diagnostics[1]
+        return diagnostics
 
 
 def test_an_error_while_storing_is_a_failed_run_with_its_reason(

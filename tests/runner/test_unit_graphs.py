@@ -37,13 +37,13 @@ def look_at(*coordinates: tuple[int, ...], d: int = 5) -> Matrix:
 def test_units_on_rotated_codes_are_told_in_hidden_coordinates() -> None:
     hidden, rotation = hidden_rows(), turn()
     units = look_at((0, 1, 2), (2, 3, 4)) @ rotation  # codes are hidden @ rotation
-    told = describe_units(units, hidden @ rotation + 3.0, hidden, TRUTH)["units_graph"]
-    assert told["edges"] == [list(edge) for edge in TRUTH.edges]
-    assert told["energy"][0] == pytest.approx([1 / 3, 1 / 3, 1 / 3, 0, 0], abs=1e-3)
-    assert told["clique_energy"] == pytest.approx(np.array([[1, 1 / 3], [1 / 3, 1]]), abs=1e-3)
-    assert (told["cliques_found"], told["cliques_true"]) == (2, 2)
-    assert told["recovery"]["f1"] == 1.0
-    assert told["residual"] < 1e-20
+    graph = describe_units(units, hidden @ rotation + 3.0, hidden, TRUTH)["units_graph"]
+    assert graph["edges"] == [list(edge) for edge in TRUTH.edges]
+    assert graph["energy"][0] == pytest.approx([1 / 3, 1 / 3, 1 / 3, 0, 0], abs=1e-3)
+    assert graph["clique_energy"] == pytest.approx(np.array([[1, 1 / 3], [1 / 3, 1]]), abs=1e-3)
+    assert (graph["cliques_found"], graph["cliques_true"]) == (2, 2)
+    assert graph["recovery"]["f1"] == 1.0
+    assert graph["residual"] < 1e-20
 
 
 def test_what_codes_have_besides_hidden_coordinates_is_said_as_a_residual() -> None:
@@ -59,19 +59,19 @@ def test_an_edge_needs_a_share_of_one_unit_on_both_ends() -> None:
     units = np.zeros((2, 1, 5))
     units[0, 0, [0, 1]] = np.sqrt([0.98 - EDGE_SHARE, EDGE_SHARE + 0.02])  # enough
     units[1, 0, [2, 3]] = np.sqrt([1.02 - EDGE_SHARE, EDGE_SHARE - 0.02])  # not enough
-    told = describe_units(units, hidden, hidden, TRUTH)["units_graph"]
-    assert told["edges"] == [[0, 1]]
-    assert told["recovery"]["precision"] == 1.0
-    assert told["cliques_found"] == 2  # a unit inside of a clique finds it, however few its edges
+    graph = describe_units(units, hidden, hidden, TRUTH)["units_graph"]
+    assert graph["edges"] == [[0, 1]]
+    assert graph["recovery"]["precision"] == 1.0
+    assert graph["cliques_found"] == 2  # a unit inside of a clique finds it, however few its edges
 
 
 def test_a_model_without_units_and_a_unit_that_looks_nowhere_find_nothing() -> None:
     hidden = hidden_rows()
     for units in (look_at(), look_at(())):
-        told = describe_units(units, hidden, hidden, TRUTH)["units_graph"]
-        assert told["edges"] == []
-        assert told["cliques_found"] == 0
-        assert len(told["energy"]) == len(units)
+        graph = describe_units(units, hidden, hidden, TRUTH)["units_graph"]
+        assert graph["edges"] == []
+        assert graph["cliques_found"] == 0
+        assert len(graph["energy"]) == len(units)
 
 
 def test_nothing_is_told_of_so_few_rows_that_any_codes_would_be_linear() -> None:
@@ -81,8 +81,8 @@ def test_nothing_is_told_of_so_few_rows_that_any_codes_would_be_linear() -> None
 
 def test_without_a_true_graph_the_units_are_told_but_not_judged() -> None:
     hidden = hidden_rows()
-    told = describe_units(look_at((0, 1)), hidden, hidden, None)["units_graph"]
-    assert set(told) == {"edges", "edge_share", "residual", "energy"}
+    graph = describe_units(look_at((0, 1)), hidden, hidden, None)["units_graph"]
+    assert set(graph) == {"edges", "edge_share", "residual", "energy"}
 
 
 def test_units_are_told_of_beside_the_graph_of_codes_and_only_where_there_are_hidden_ones() -> None:

@@ -56,7 +56,7 @@ def test_files_are_whole_and_have_no_leftovers(tmp_path: Path) -> None:
     assert [path.name for path in files(tmp_path)] == ["seed-00003.npz"]
 
 
-def test_a_file_that_cannot_be_read_is_named_and_as_good_as_none(
+def test_a_file_that_cannot_be_read_is_named_and_ignored(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     cache = ArrayCache(tmp_path, "task")
@@ -111,7 +111,7 @@ def test_an_entry_that_does_not_fit_is_named_and_not_used(
     assert "it has no biases" in caplog.text
 
 
-def test_an_entry_of_an_earlier_version_is_named_and_not_used(
+def test_an_entry_without_a_label_is_named_and_not_used(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     cache = ArrayCache(tmp_path, "task")
@@ -119,7 +119,7 @@ def test_an_entry_of_an_earlier_version_is_named_and_not_used(
     with only(tmp_path).open("wb") as file:
         np.savez(file, allow_pickle=False, **ARRAYS)
     assert cache.get("vae", KEY, 3) is None
-    assert "it does not say what it is of, as earlier versions did not" in caplog.text
+    assert "it has no label" in caplog.text
 
 
 def test_numbers_changed_behind_a_right_label_are_noticed(

@@ -78,7 +78,7 @@ def test_a_compacted_folder_gives_every_reader_what_it_gave_before(
     full: Store, place: Place
 ) -> None:
     records = [read_record(place.file(seed)) for seed in range(SEEDS)]
-    before, told = frames(full.folder), survey(full.folder)
+    before, whole = frames(full.folder), survey(full.folder)
     folded = compact(full.folder)
     assert (folded.runs, folded.files, folded.single, folded.left) == (SEEDS, 1, SEEDS, [])
     assert names(place.folder) == ["seeds-00000.parquet"]
@@ -86,7 +86,7 @@ def test_a_compacted_folder_gives_every_reader_what_it_gave_before(
         pd.testing.assert_frame_equal(one, other)
     now = survey(full.folder)
     assert (now.configs, now.provenance, now.left_out) == (
-        told.configs, told.provenance, told.left_out,
+        whole.configs, whole.provenance, whole.left_out,
     )  # fmt: skip
     for seed, record in enumerate(records):
         assert same_record(read_record(place.file(seed)), record)

@@ -122,8 +122,8 @@ def _recording(tried: Attempt) -> Any:
         tried.ran.append((spec, [*seeds]))
         if sum(len(seeds) for _, seeds in tried.ran) > MOST_RUNS:
             raise KeyboardInterrupt
-        told = {"status": "declined", "reason": "only looked at"}
-        return [Record(row={**base, **told, "seed": seed}, config=spec.config) for seed in seeds]
+        outcome = {"status": "declined", "reason": "only looked at"}
+        return [Record(row={**base, **outcome, "seed": seed}, config=spec.config) for seed in seeds]
 
     return run_seeds
 
@@ -186,7 +186,7 @@ def _judge_runs(tried: Attempt) -> Iterator[str]:
 
 def _found(spec: Specification, seeds: list[int]) -> dict[str, set[str]]:
     """Return what ran, by key."""
-    told = {
+    values = {
         "task": {spec.task}, "method": {spec.method}, "budget": {spec.budget}, "d": {str(spec.d)},
         "n": {str(spec.n)}, "seed": {*map(str, seeds)},
         **{group: {option} for group, option in spec.parts.items()},
@@ -196,8 +196,8 @@ def _found(spec: Specification, seeds: list[int]) -> dict[str, set[str]]:
         group, _, name = key.partition(".")
         node = spec.config["method"].get(group) if group in spec.parts else spec.config.get(group)
         if isinstance(node, dict) and isinstance(node.get(name), int | float | str):
-            told[key] = {str(node[name])}
-    return told
+            values[key] = {str(node[name])}
+    return values
 
 
 def _typed(words: Sequence[str]) -> dict[str, str]:
@@ -220,7 +220,7 @@ def _plain(value: str) -> str:
 
 
 def _expand(key: str, value: str) -> set[str] | None:
-    """Return the values that a spelling stands for, None where only Hydra could tell."""
+    """Return the values that a text stands for, None where only Hydra could tell."""
     value = _plain(value.strip())
     if key == "seed":
         value = value.strip("[]")

@@ -75,8 +75,8 @@ def describe(cliques: list[list[int]]) -> dict[str, Any]:
 
 if __name__ == "__main__":
     with gpytorch.settings.fast_computations(False, False, False):
-        told = {name: describe(cliques) for name, cliques in CLIQUES.items()}
+        kernels = {name: describe(cliques) for name, cliques in CLIQUES.items()}
     settings = {"scales": SCALES, "variance": VARIANCE, "noise": NOISE}
     z, at = rows(20, 0.3), rows(6, 0.8)
     table = {"z": z.tolist(), "y": values(z).tolist(), "at": at.tolist()}
-    print(json.dumps({"gpytorch": gpytorch.__version__, **settings, **table, "kernels": told}))
+    print(json.dumps({"gpytorch": gpytorch.__version__, **settings, **table, "kernels": kernels}))

@@ -20,13 +20,13 @@ number = 1 + len([*here.glob("*.job")])
 (here / f"{{number}}.job").touch()
 for task in range(int(last[1]) + 1) if last else [None]:
     name = str(number) if task is None else f"{{number}}_{{task}}"
-    told = {{"SLURM_JOB_ID": name, "SLURM_NTASKS": "1", "SLURM_JOB_NUM_NODES": "1",
+    variables = {{"SLURM_JOB_ID": name, "SLURM_NTASKS": "1", "SLURM_JOB_NUM_NODES": "1",
             "SLURM_NODEID": "0", "SLURM_PROCID": "0", "SLURM_LOCALID": "0"}}
     if task is not None:
-        told |= {{"SLURM_ARRAY_JOB_ID": str(number), "SLURM_ARRAY_TASK_ID": str(task)}}
+        variables |= {{"SLURM_ARRAY_JOB_ID": str(number), "SLURM_ARRAY_TASK_ID": str(task)}}
     line = 'bash "$0" && echo COMPLETED > "$1" || echo FAILED > "$1"'
     subprocess.Popen(["bash", "-c", line, str(script), str(here / f"{{name}}.state")],
-                     env=os.environ | told, start_new_session=True, stdin=subprocess.DEVNULL,
+                     env=os.environ | variables, start_new_session=True, stdin=subprocess.DEVNULL,
                      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 print(f"Submitted batch job {{number}}")
 """

@@ -43,9 +43,9 @@ def test_a_method_runs_and_stays_below_the_optimum(task: str, setting: str, meth
 @pytest.mark.parametrize("bump", TERMS)
 def test_a_portrait_names_the_form(bump: str) -> None:
     spec = specification("chain", "naive", f"task.bump={bump}")
-    portrait = sample_task(spec, spec.build()[0], 0)
-    assert TERMS[bump].noun.capitalize() in portrait.title
-    assert TERMS[bump].formula in portrait.formula
+    sample = sample_task(spec, spec.build()[0], 0)
+    assert TERMS[bump].noun.capitalize() in sample.title
+    assert TERMS[bump].formula in sample.formula
 
 
 def test_a_form_has_digests_of_its_own() -> None:

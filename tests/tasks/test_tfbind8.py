@@ -33,7 +33,7 @@ def value_of(*sequences: str) -> list[float]:
     return problem_of((0,)).evaluate(x[None])[0].tolist()
 
 
-def spell(design: torch.Tensor) -> str:
+def to_letters(design: torch.Tensor) -> str:
     """Return a design in letters."""
     return "".join(LETTERS[int(state)] for state in design)
 
@@ -41,7 +41,7 @@ def spell(design: torch.Tensor) -> str:
 def test_the_largest_values_are_the_published_ones_on_both_strands() -> None:
     table = read_values("SIX6_REF_R1", None)
     best = tfbind8.all_sequences()[table == 1.0]
-    assert [spell(design) for design in best] == ["AGGTATCA", "TGATACCT"]
+    assert [to_letters(design) for design in best] == ["AGGTATCA", "TGATACCT"]
     assert np.unique(table)[-3:].tolist() == pytest.approx([0.9974, 0.9998, 1.0], abs=5e-5)
     assert value_of("AGGTATCA", "TGATACCT") == [1.0, 1.0]
 
