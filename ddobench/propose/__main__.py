@@ -2,12 +2,14 @@
 
 import argparse
 import logging
+import os
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn, TextIO
 
+import numpy as np
 import pandas as pd
 from pandas.api import types
 
@@ -21,10 +23,14 @@ from ddobench.propose.proposals import DEFAULT_METHOD, Options, Proposals, find_
 from ddobench.propose.ranking import PREDICTED
 from ddobench.report.tables.formatting import format_number, to_csv
 from ddobench.seeds import parse_seeds
-from ddobench.store.atomic import write_whole
+from ddobench.store.atomic import check_room, write_whole
+from ddobench.store.checks import printable
 from ddobench.tabular.rows import SUFFIXES, check_column, read_table
 
 PROGRAM = "python -m ddobench.propose"
+LONGEST_NAME = 200  # bytes of the name of a file that is written
+_EXAMPLE_OPTIONS = {"--example", "--out", "--seed", "--config-dir"}
+_COLUMN_OPTIONS = ("bounds", "fixed", "categorical", "whole", "drop")  # each for several columns
 _EPILOG = """\
 examples:
   python -m ddobench.propose --example chain d=21 n=2000 --out table.csv
@@ -43,40 +49,73 @@ def main(arguments: Sequence[str] | None = None) -> int:
         log.handlers = [logging.StreamHandler(sys.stderr)]
         log.setLevel(logging.INFO)
     try:
-        options = _parser().parse_intermixed_args(typed)
-        if options.config_dir is not None:
-            if not options.config_dir.is_dir():
-                raise UsageError(
-                    "the folder given by --config-dir does not exist, got "
-                    f"{options.config_dir}; give one that does"
-                )
-            use_plugins([CONFIG_DIR[-1], str(options.config_dir)])
-        if options.example is not None:
-            _write_example(options)
-        else:
-            _propose(options, shlex.join(typed))
+        try:
+            return _answer(typed)
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()
+    except BrokenPipeError:  # the reader left, as in `... | head -1`
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for stream in (sys.stdout, sys.stderr):  # Python flushes them once more at its end
+            os.dup2(nowhere, stream.fileno())
+        return 141  # as if ended by SIGPIPE
+
+
+def _answer(typed: Sequence[str]) -> int:
+    """Run the command line; what is wrong with it is one sentence and exit code 2."""
+    try:
+        _run(typed)
     except UsageError as error:
-        complain(str(error))
+        complain(printable(str(error)))
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and "allocate memory" not in str(error):  # PyTorch's
+            raise
+        complain("there is not enough memory for so many rows, columns or designs; take fewer")
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
+    except BrokenPipeError:
+        raise
+    except OSError as error:  # such as a folder whose name is too long
+        name = f"{error.filename} cannot be used: " if error.filename else ""
+        complain(printable(f"{name}{error.strerror or error}; give another file or folder"))
     return 0
+
+
+def _run(typed: Sequence[str]) -> None:
+    options = _parser().parse_intermixed_args(typed, argparse.Namespace(given=set()))
+    for name in ("categorical", "whole", "drop"):
+        _check_once(name, getattr(options, name))
+    if options.config_dir is not None:
+        if not options.config_dir.is_dir():
+            raise UsageError(
+                "the folder given by --config-dir does not exist, got "
+                f"{options.config_dir}; give one that does"
+            )
+        use_plugins([CONFIG_DIR[-1], str(options.config_dir)])
+    if options.example is not None:
+        _write_example(options)
+    else:
+        _propose(options, shlex.join(typed))
 
 
 def _write_example(options: argparse.Namespace) -> None:
     """Write the rows of a task as a table."""
-    sizes, rest = {}, []
+    unused = sorted(options.given - _EXAMPLE_OPTIONS)
+    unused += [f"--{name}" for name in _COLUMN_OPTIONS if getattr(options, name)]
+    if unused:
+        raise UsageError(f"--example only writes a table, got {unused[0]}; leave one of them out")
     for word in options.words:
-        name, _, size = word.partition("=")
-        if name in ("d", "n") and size.isdigit():
-            sizes[name] = int(size)
-        else:
-            rest.append(word)
-    seed = next(iter(parse_seeds(options.seed)))
-    table = example_table(options.example, seed=seed, overrides=rest, **sizes)
+        if word.lstrip("+").startswith("seed="):
+            raise UsageError(f"seed cannot be an override here, got {word}; use --seed")
+    seed, *others = parse_seeds(options.seed)
+    if others:
+        raise UsageError(f"--example writes the rows of one seed, got --seed {options.seed}")
     out = _check_out(options.out or Path("table.csv"))
+    table = example_table(options.example, seed=seed, overrides=options.words)
     _write(table, out)
-    print(f"{out}: {len(table)} rows of {options.example}, columns x0 to {table.columns[-2]} and y")
+    columns = f"columns x0 to {table.columns[-2]} and y"
+    _print(f"{out}: {len(table)} rows of {options.example}, {columns}")
 
 
 def _propose(options: argparse.Namespace, typed: str) -> None:
@@ -97,7 +136,8 @@ def _propose(options: argparse.Namespace, typed: str) -> None:
         seed=options.seed,
         overrides=overrides,
         minimise=options.minimise,
-        bounds="visible" if options.inside else _parse_bounds(options.bounds),
+        bounds=_parse_bounds(options.bounds),
+        inside=options.inside,
         fixed=_parse_fixed(options.fixed, table),
         categorical=options.categorical,
         whole=options.whole or None,
@@ -107,12 +147,18 @@ def _propose(options: argparse.Namespace, typed: str) -> None:
     with reporting(len(parse_seeds(options.seed))):
         found = find_proposals(table, options.target, asked)
     page = out.with_suffix(".html")
+    rendered = render_page(found, Path(file).name, out.name, f"{PROGRAM} {typed}")
     _write(found.table, out)
-    write_whole(page, render_page(found, Path(file).name, out.name, f"{PROGRAM} {typed}"))
+    write_whole(page, rendered)
     for sentence in found.warnings:
-        print(f"warning: {sentence}", file=sys.stderr)
-    print(f"{out}: {_summarise(found)}")
-    print(f"{page}: how the designs were found, and how far to trust them")
+        _print(f"warning: {sentence}", sys.stderr)
+    _print(f"{out}: {_summarise(found)}")
+    _print(f"{page}: how the designs were found, and how far to trust them")
+
+
+def _print(line: str, stream: TextIO | None = None) -> None:
+    """Print a line without the control characters that a table or a file name may have."""
+    print(printable(line), file=stream)
 
 
 def _summarise(found: Proposals) -> str:
@@ -137,13 +183,32 @@ def _write(table: pd.DataFrame, out: Path) -> None:
 
 
 def _check_out(out: Path) -> Path:
+    """Raise unless a table and its page can be written, before anything is computed."""
     if out.suffix.lower() not in SUFFIXES:
         raise UsageError(f"--out must end in {' or '.join(SUFFIXES)}, got {out.name!r}")
+    if "\0" in str(out) or len(os.fsencode(out.name)) > LONGEST_NAME:
+        raise UsageError(
+            f"--out must be a file name of at most {LONGEST_NAME} bytes, got {out.name[:40]!r}"
+        )
+    for path in (out, out.with_suffix(".html")):
+        if path.is_dir():
+            raise UsageError(f"{path} would be written, but is a folder; give another --out")
+    check_room(next(folder for folder in out.absolute().parents if folder.exists()))
     return out
+
+
+def _check_once(option: str, names: Iterable[str]) -> None:
+    """Raise if an option is given twice for the same column."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise UsageError(f"--{option} {name} is given twice; keep one")
+        seen.add(name)
 
 
 def _parse_bounds(words: Sequence[str]) -> dict[str, tuple[float | None, float | None]]:
     """Parse `name=low:high`, where either end may be left open."""
+    _check_once("bounds", [word.rpartition("=")[0] for word in words])
     bounds = {}
     for word in words:
         name, equals, span = word.rpartition("=")
@@ -160,27 +225,65 @@ def _parse_bounds(words: Sequence[str]) -> dict[str, tuple[float | None, float |
 
 def _parse_fixed(words: Sequence[str], table: pd.DataFrame) -> dict[str, Any]:
     """Parse `name=entry`, with an entry of the dtype of the column."""
+    pairs = [_split_fixed(word, table) for word in words]
+    _check_once("fixed", [name for name, _ in pairs])
     fixed: dict[str, Any] = {}
-    for word in words:
-        name, equals, entry = word.partition("=")
-        if not equals:
-            raise UsageError(f"--fixed must be NAME=ENTRY, got {word!r}")
+    for name, entry in pairs:
         check_column(name, table)
         kind = table[name].dtype
-        if types.is_bool_dtype(kind):
-            fixed[name] = entry.lower() == "true"
-        elif types.is_numeric_dtype(kind):
+        if types.is_numeric_dtype(kind) and not types.is_bool_dtype(kind):
             try:
-                fixed[name] = int(entry) if types.is_integer_dtype(kind) else float(entry)
+                number = float(entry)
             except ValueError:
                 raise UsageError(f"--fixed {name} must be a number, got {entry!r}") from None
-        else:
-            fixed[name] = entry
+            whole = types.is_integer_dtype(kind) and number.is_integer()
+            fixed[name] = int(number) if whole else number
+        else:  # the entry of the table that is written so
+            fixed[name] = next((x for x in table[name].dropna() if _is_written(x, entry)), entry)
     return fixed
 
 
+def _split_fixed(word: str, table: pd.DataFrame) -> tuple[str, str]:
+    """Return the column and the entry; the name of a column may have an equals sign."""
+    if "=" not in word:
+        raise UsageError(f"--fixed must be NAME=ENTRY, got {word!r}")
+    names = [str(name) for name in table if word.startswith(f"{name}=")]
+    name = max(names, key=len, default=word.partition("=")[0])
+    return name, word[len(name) + 1 :]
+
+
+def _is_written(entry: object, text: str) -> bool:
+    if isinstance(entry, bool | np.bool_):
+        return str(entry).lower() == text.lower()
+    return str(entry) == text
+
+
+class _Parser(SentenceParser):
+    def error(self, message: str) -> NoReturn:
+        """Raise instead of printing what was typed, which may have control characters."""
+        raise UsageError(f"{message}; --help shows how to write it")
+
+
+class _Once(argparse.Action):
+    """Stores the value of an option, or the constant of a flag; a second one is an error."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,  # noqa: ARG002 - given by argparse
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,  # noqa: ARG002 - may be an abbreviation
+    ) -> None:
+        """Store it."""
+        name = self.option_strings[0]
+        if name in namespace.given:
+            raise UsageError(f"{name} is given twice; keep one")
+        namespace.given.add(name)
+        setattr(namespace, self.dest, self.const if self.nargs == 0 else values)
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = SentenceParser(
+    parser = _Parser(
         prog=PROGRAM,
         description="Propose new designs from a file of rows, and assess how far to trust them.",
         epilog=_EPILOG,
@@ -194,13 +297,31 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         help="a CSV or Parquet file, then any settings of a run (budget=small)",
     )
-    add("--target", metavar="NAME", help="the column of values")
-    add("--minimise", action="store_true", help="smaller values are better")
-    add("--method", default=DEFAULT_METHOD, help="the method that proposes (default: %(default)s)")
-    add("--k", type=int, default=128, help="how many designs (default: %(default)s)")
-    add("--seed", default="0", help="one seed or several, as 0-4 (default: %(default)s)")
+    add("--target", action=_Once, metavar="NAME", help="the column of values")
+    add(
+        "--minimise",
+        action=_Once,
+        nargs=0,
+        const=True,
+        default=False,
+        help="smaller values are better",
+    )
+    add(
+        "--method",
+        action=_Once,
+        default=DEFAULT_METHOD,
+        help="the method that proposes (default: %(default)s)",
+    )
+    add("--k", action=_Once, type=int, default=128, help="how many designs (default: %(default)s)")
+    add(
+        "--seed",
+        action=_Once,
+        default="0",
+        help="one seed or several, as 0-4 (default: %(default)s)",
+    )
     add(
         "--out",
+        action=_Once,
         type=Path,
         metavar="FILE",
         help="the file to write, .csv or .parquet (default: proposals.csv)",
@@ -212,7 +333,14 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME=LOW:HIGH",
         help="bounds of a column, either may be left out; repeat for other columns",
     )
-    add("--inside", action="store_true", help="keep every column inside the range of the rows")
+    add(
+        "--inside",
+        action=_Once,
+        nargs=0,
+        const=True,
+        default=False,
+        help="keep every column inside the range of the rows, and inside its bounds",
+    )
     add(
         "--fixed",
         action="append",
@@ -238,12 +366,22 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--no-check",
         dest="check",
-        action="store_false",
+        action=_Once,
+        nargs=0,
+        const=False,
+        default=True,
         help="skip the check that fits without the best rows and predicts them",
     )
-    add("--config-dir", type=Path, metavar="FOLDER", help="the folder of your own methods")
+    add(
+        "--config-dir",
+        action=_Once,
+        type=Path,
+        metavar="FOLDER",
+        help="the folder of your own methods",
+    )
     add(
         "--example",
+        action=_Once,
         metavar="TASK",
         help="write the rows of a task as a table to try",
     )

@@ -1,5 +1,6 @@
 """The page beside the proposals: one self-contained HTML file with two figures."""
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -24,12 +25,15 @@ from ddobench.report.page import embed_svg
 from ddobench.report.tables.formatting import DASH, MINUS
 from ddobench.runner.provenance import describe_machine
 from ddobench.scores import HELD_OUT_ERROR
+from ddobench.store.checks import printable
 from ddobench.tabular.rows import Values
 
 MOST_ROWS, MOST_COLUMNS = 20, 12  # of the table on the page, besides the columns that we add
 MOST_DOTS = 1500  # rows that are drawn
 SLOPE_ROWS = 200  # at which the slopes of the model are computed
 SLOPE_STEP = 0.1  # standard deviations to either side
+SLOPE_NUMBERS = 5 * 10**7  # of the designs at which slopes are computed: fewer rows of more columns
+LONGEST_NAME = 30  # characters of a column in a figure
 NAMED = 3  # columns in the label of an axis
 _HEADINGS = {
     "held_out_top_rank": "Rank correlation on the best rows",
@@ -49,24 +53,28 @@ def render_page(found: Proposals, source: str, table_file: str, command: str) ->
         lstrip_blocks=True,
     )
     environment.filters["cell"] = _format_cell
-    fit = draw_fit(found)
-    directions, caption = draw_directions(found)
+    with warnings.catch_warnings():  # a character that the font lacks is drawn as a box
+        warnings.filterwarnings("ignore", r"(?s)Glyph .* missing from", UserWarning)
+        fit = draw_fit(found)
+        fit_svg = None if fit is None else _embed(fit, "fit", "Predicted against given values")
+        directions, caption = draw_directions(found)
+        directions_svg = _embed(directions, "directions", "Rows and proposals in two directions")
     packages = describe_machine()["packages"]
     card = found.fitted.spec.card
     columns = _shown_columns(found)
     return environment.get_template("proposals.html").render(
         found=found,
-        source=source,
-        table_file=table_file,
-        command=command,
+        source=printable(source),
+        table_file=printable(table_file),
+        command=printable(command),
         label=card.get("label", found.fitted.spec.method),
         summary=card.get("summary", ""),
         shown=found.table.iloc[:MOST_ROWS, columns],
         omitted=len(found.table.columns) - len(columns),
         candidates=_candidate_table(found.candidates),
         hide=HIDE,
-        fit=None if fit is None else _embed(fit, "fit", "Predicted against given values"),
-        directions=_embed(directions, "directions", "Rows and proposals in two directions"),
+        fit=fit_svg,
+        directions=directions_svg,
         directions_caption=caption,
         versions=", ".join(f"{name} {packages[name]}" for name in ("ddobench", "torch")),
         written=datetime.now(UTC).isoformat(timespec="minutes"),
@@ -124,7 +132,7 @@ def draw_fit(found: Proposals) -> Drawing | None:
                     color=_PROPOSED, linewidth=0.7, label="proposals, predicted")  # fmt: skip
         axes.set(xlim=limits_around(values), ylim=limits)
         axes.set_xlim(min(axes.get_xlim()[0], limits[0]), axes.get_xlim()[1])
-        axes.set_xlabel(f"value of {found.rows.target}", parse_math=False)
+        axes.set_xlabel(f"value of {_shorten(found.rows.target)}", parse_math=False)
         axes.set_ylabel("predicted")
         _finish(drawing, axes)
     return drawing
@@ -137,7 +145,7 @@ def draw_directions(found: Proposals) -> tuple[Drawing, str]:
     directions = find_directions(
         found.row_codes, (lambda _: None) if native else found.fitted.predict_mean
     )
-    names = found.one_hot.names()
+    names = [_shorten(name) for name in found.one_hot.names()]
     rows, proposed = directions.project(found.row_codes), directions.project(found.ranked.codes)
     some = _thin(len(rows))
     with mpl.rc_context(LOOK):
@@ -155,13 +163,19 @@ def draw_directions(found: Proposals) -> tuple[Drawing, str]:
         axes.set_xlabel(directions.label(0, names), parse_math=False)
         axes.set_ylabel(directions.label(1, names), parse_math=False)
         bar = drawing.colorbar(dots, ax=axes, pad=0.02)
-        bar.set_label(f"value of {found.rows.target}", parse_math=False)
+        bar.set_label(f"value of {_shorten(found.rows.target)}", parse_math=False)
         bar.outline.set_visible(False)
         _finish(drawing, axes)
     share = directions.shares.sum()
     if directions.by_model:
         return drawing, f"along which the model changes most ({share:.0%} of its squared slopes)"
     return drawing, f"along which the rows vary most ({share:.0%} of their variance)"
+
+
+def _shorten(name: str) -> str:
+    """Return the name of a column on one line, for a figure."""
+    text = printable(name)
+    return text if len(text) <= LONGEST_NAME else f"{text[: LONGEST_NAME - 1]}…"
 
 
 def _blank() -> tuple[Drawing, Axes]:
@@ -216,17 +230,23 @@ def find_directions(rows: Codes, predict: Callable[[Codes], Values | None]) -> D
     """
     mean, sd = rows.mean(axis=0), rows.std(axis=0)
     scale = np.where(sd > 0, sd, 1.0)
-    some = rows[np.linspace(0, len(rows) - 1, SLOPE_ROWS).astype(int)]  # (K, e)
-    steps = SLOPE_STEP * np.diag(scale)  # (e, e)
-    around = np.stack([some[:, None, :] + steps, some[:, None, :] - steps])  # (2, K, e, e)
-    predicted = predict(around.reshape(-1, rows.shape[1]))
     table, by_model = (rows - mean) / scale, False
-    if predicted is not None:
-        above, below = predicted.reshape(2, *some.shape)
-        slopes = (above - below) / (2 * SLOPE_STEP)  # (K, e)
-        if np.isfinite(slopes).all() and slopes.any():
-            table, by_model = slopes, True
-    values, vectors = np.linalg.eigh(table.T @ table / len(table))
+    width = rows.shape[1]
+    if (count := min(SLOPE_ROWS, SLOPE_NUMBERS // (2 * width**2))) > 0:
+        some = rows[np.linspace(0, len(rows) - 1, count).astype(int)]  # (K, e)
+        steps = SLOPE_STEP * np.diag(scale)  # (e, e)
+        around = np.stack([some[:, None, :] + steps, some[:, None, :] - steps])  # (2, K, e, e)
+        predicted = predict(around.reshape(-1, width))
+        if predicted is not None:
+            above, below = predicted.reshape(2, *some.shape)
+            slopes = (above - below) / (2 * SLOPE_STEP)  # (K, e)
+            if np.isfinite(slopes).all() and slopes.any():
+                table, by_model = slopes, True
+    if len(table) < width:  # the same axes, from the smaller product
+        _, singular, transposed = np.linalg.svd(table, full_matrices=False)
+        values, vectors = singular[::-1] ** 2, transposed[::-1].T
+    else:
+        values, vectors = np.linalg.eigh(table.T @ table / len(table))
     axes, shares = vectors[:, ::-1][:, :2], values[::-1][:2] / max(values.sum(), 1e-300)
     if axes.shape[1] < 2:  # a single column: the second direction is flat
         axes, shares = np.hstack([axes, np.zeros_like(axes)]), np.append(shares, 0.0)

@@ -32,6 +32,8 @@ from ddobench.tabular.rows import Rows, Values, gather_rows
 
 DEFAULT_METHOD = "auto"
 MOST_SEEDS = 50
+MOST_DESIGNS = 10_000  # that are returned: every two of them are compared
+MOST_STARTS = 10**8  # numbers of the designs that a search starts from
 _ARGUMENTS = ("task", "method", "seed", "d", "n", "results_dir")  # not accepted as overrides
 
 
@@ -44,7 +46,8 @@ class Options:
     seed: int | str | Sequence[int] = 0
     overrides: Sequence[str] = ()
     minimise: bool = False
-    bounds: Bounds = None
+    bounds: Bounds | None = None
+    inside: bool = False
     fixed: Mapping[str, Any] | None = None
     categorical: Collection[str] = ()
     whole: Collection[str] | None = None
@@ -53,6 +56,13 @@ class Options:
 
     def __post_init__(self) -> None:
         check_whole("k", self.k, 1)
+        if self.k > MOST_DESIGNS:
+            raise UsageError(
+                f"k must be at most {MOST_DESIGNS}, as every two designs are compared, got {self.k}"
+            )
+        for name in ("overrides", "categorical", "whole", "drop"):
+            if isinstance(given := getattr(self, name), str):
+                raise UsageError(f"{name} must be a list, got {given!r}; write [{given!r}]")
         seeds = len(parse_seeds(self.seed))
         if seeds > MOST_SEEDS:
             raise UsageError(f"seed must be at most {MOST_SEEDS} seeds to compare, got {seeds}")
@@ -105,7 +115,8 @@ def propose(
     overrides: Sequence[str] = (),
     *,
     minimise: bool = False,
-    bounds: Bounds = None,
+    bounds: Bounds | None = None,
+    inside: bool = False,
     fixed: Mapping[str, Any] | None = None,
     categorical: Collection[str] = (),
     whole: Collection[str] | None = None,
@@ -121,7 +132,8 @@ def propose(
         seed: one seed, or several ("0-4"): then designs are ranked by the mean over their models.
         overrides: `key=value` of the command line, such as "budget=small" or "latent=scores".
         minimise: smaller values are better.
-        bounds: {column: (low, high)}, None for an open end; or "visible", the range of the rows.
+        bounds: {column: (low, high)}, None for an open end.
+        inside: keep every column inside the range of the rows, and inside its bounds if it has any.
         fixed: {column: entry} that every design must have.
         categorical: numeric columns that are categories; string columns always are.
         whole: columns of whole numbers; None takes those with an integer dtype.
@@ -139,7 +151,7 @@ def propose(
         y,
         Options(
             method=method, k=k, seed=seed, overrides=overrides, minimise=minimise, bounds=bounds,
-            fixed=fixed, categorical=categorical, whole=whole, drop=drop,
+            inside=inside, fixed=fixed, categorical=categorical, whole=whole, drop=drop,
         ),
     )  # fmt: skip
     for sentence in found.warnings:
@@ -152,9 +164,15 @@ def find_proposals(x: Any, y: Any, options: Options) -> Proposals:
     seeds = list(parse_seeds(options.seed))
     rows = gather_rows(x, y, categorical=options.categorical, drop=options.drop)
     columns = describe_columns(rows, options.categorical, options.whole)
-    constraints = Constraints.of(columns, options.bounds, options.fixed)
+    constraints = Constraints.of(columns, options.bounds, options.fixed, options.inside)
     larger_better = -rows.y if options.minimise else rows.y
     spec, encoding = _choose_encoding(rows, columns, larger_better, options)
+    starts = max(spec.config["budget"]["designs"], options.k)
+    if starts * encoding.width > MOST_STARTS:
+        raise UsageError(
+            f"the search would start from {starts} designs of {encoding.width} numbers, more than "
+            f"{MOST_STARTS} in all; set budget.designs to at most {MOST_STARTS // encoding.width}"
+        )
     visible = encoding.encode(rows.designs)
 
     def constrain(codes: Codes) -> Codes:
@@ -163,7 +181,7 @@ def find_proposals(x: Any, y: Any, options: Options) -> Proposals:
     fitted = FittedMethod(spec, encoding)
     fitted.fit(visible, larger_better, seeds)
     proposed = fitted.propose(
-        max(spec.config["budget"]["designs"], options.k),
+        starts,
         constrain if constraints.bounds or constraints.fixed else None,
     )
     one_hot = Encoding(columns)

@@ -23,6 +23,7 @@ RATIO = "distance_ratio"  # to the typical distance between rows
 OUTSIDE = "columns_outside"  # how many columns leave the range of the rows
 SEED = "seed"  # which seed proposed the design
 _DISTANCE_ROWS = 2000  # that the typical distance is computed from
+_MOST_DISTANCES = 10**7  # that are held at once
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,12 @@ class RankedDesigns:
     @property
     def table(self) -> pd.DataFrame:
         """Designs and their assessment; a name that the table has already gets a prefix."""
-        clashes = {name: f"ddobench_{name}" for name in self.assessment if name in self.designs}
-        return self.designs.join(self.assessment.rename(columns=clashes))
+        names = {}
+        for name in self.assessment:
+            names[name] = str(name)
+            while names[name] in self.designs:
+                names[name] = f"ddobench_{names[name]}"
+        return self.designs.join(self.assessment.rename(columns=names))
 
 
 def rank_designs(
@@ -145,8 +150,8 @@ def _count_outside(designs: pd.DataFrame, columns: Sequence[Column]) -> NDArray[
 def _nearest_distances(codes: Codes, rows: Codes) -> Values:  # (K, e), (N, e) -> (K,)
     """Return the distance of each design to the nearest row, in standard deviations of the rows."""
     scale = _scale(rows)
-    distances: Values = cdist(codes / scale, rows / scale).min(axis=1)
-    return distances
+    parts = [cdist(part / scale, rows / scale).min(axis=1) for part in _blocks(codes, len(rows))]
+    return np.concatenate(parts)
 
 
 def _typical_distance(rows: Codes) -> float:  # (N, e)
@@ -156,9 +161,18 @@ def _typical_distance(rows: Codes) -> float:  # (N, e)
         return 0.0
     scale = _scale(rows)
     places = np.linspace(0, len(different) - 1, min(len(different), _DISTANCE_ROWS)).astype(int)
-    distances = cdist(different[places] / scale, different / scale)
-    distances[distances == 0] = np.inf  # to itself
-    return float(np.median(distances.min(axis=1)))
+    nearest = []
+    for part in _blocks(different[places], len(different)):
+        distances = cdist(part / scale, different / scale)
+        distances[distances == 0] = np.inf  # to itself
+        nearest.append(distances.min(axis=1))
+    return float(np.median(np.concatenate(nearest)))
+
+
+def _blocks(codes: Codes, others: int) -> list[Codes]:
+    """Split designs so that their distances to `others` rows fit into memory."""
+    size = max(1, _MOST_DISTANCES // others)
+    return [codes[start : start + size] for start in range(0, len(codes), size)]
 
 
 def _median_distance(codes: Codes, rows: Codes) -> float:  # (K, e), (N, e)

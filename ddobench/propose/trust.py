@@ -63,7 +63,7 @@ def warn_distance(ratios: Values, outside: Values) -> Iterator[str]:
     if left:
         yield (
             f"{left} of {len(outside)} proposals leave the range of the rows in some column; "
-            "bounds='visible' (--inside) keeps them inside."
+            "inside=True (--inside) keeps them inside."
         )
 
 

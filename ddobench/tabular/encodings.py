@@ -19,6 +19,7 @@ from pandas.api import types
 
 from ddobench.errors import UsageError
 from ddobench.tabular.rows import (
+    EXACT,
     Rows,
     Values,
     check_column,
@@ -26,13 +27,14 @@ from ddobench.tabular.rows import (
     gather_rows,
     is_text,
     read_table,
+    sort_levels,
 )
 
 if TYPE_CHECKING:
     from ddobench.contracts import Space  # imports PyTorch, which takes seconds
 
 FEWEST_VISIBLE = 2  # rows of a split table
-_EXACT = 2**53  # every integer below is exact as a float
+MOST_NUMBERS = 10**9  # of an encoded table, 8 GB
 
 Kind = Literal["number", "whole", "category", "constant"]
 
@@ -129,7 +131,7 @@ class Encoding:
             return pd.Series([column.levels[i] for i in best]).astype(column.dtype)
         if column.kind == "whole":
             rounded = np.rint(codes[:, 0])
-            exact = np.abs(rounded).max(initial=0.0) < _EXACT
+            exact = np.abs(rounded).max(initial=0.0) < EXACT
             return pd.Series(rounded.astype(np.int64) if exact else rounded)
         return pd.Series(codes[:, 0])
 
@@ -140,16 +142,28 @@ def describe_columns(
     """Describe the columns of a table; `whole` None takes those with an integer dtype."""
     for name in whole or ():
         check_column(name, rows.designs)
-    return tuple(
+        if name in categorical or is_text(rows.designs[name]):
+            raise UsageError(
+                f"column {name!r} is a category and cannot be whole; leave it out of whole"
+            )
+    columns = tuple(
         _describe(rows.designs[name], str(name), str(name) in categorical, whole)
         for name in rows.designs
     )
+    width = sum(column.width for column in columns)
+    if len(rows.y) * width > MOST_NUMBERS:
+        raise UsageError(
+            f"the table has {len(rows.y)} rows of {width} numbers when categories are encoded, "
+            f"more than {MOST_NUMBERS} in all; leave out rows or columns, such as those with "
+            "many categories"
+        )
+    return columns
 
 
 def _describe(
     entries: "pd.Series[Any]", name: str, category: bool, whole: Collection[str] | None
 ) -> Column:
-    levels = sorted(entries.unique().tolist(), key=lambda level: (str(type(level)), level))
+    levels = sort_levels(entries, name)
     if len(levels) == 1:
         return Column(name, "constant", entries.dtype, (levels[0],))
     if category or is_text(entries):

@@ -6,49 +6,70 @@ used raise an error or are left out; `notes` lists what was left out or is unusu
 
 import hashlib
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Hashable, Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 from importlib import resources
 from importlib.resources.abc import Traversable
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from numpy.typing import NDArray
 from pandas.api import types
 from pyarrow import csv
 
 from ddobench.errors import UsageError
+from ddobench.store.checks import printable
 
 Values = NDArray[np.float64]
 
 EXAMPLE = "example"  # the file name that stands for the table of the package
 SUFFIXES = (".csv", ".parquet")
 MOST_LEVELS = 50  # of a text column that counts as a category
+LARGEST = 1e100  # that a number can be, as models square it
+EXACT = 2**53  # every integer up to here is exact as a float
 # Arrow, as some versions of pandas lose the last bit of a number
 _CONVERT = csv.ConvertOptions(strings_can_be_null=True)
+_PARSE = csv.ParseOptions(newlines_in_values=True)
+_UNREADABLE = (ValueError, OSError, TypeError, KeyError, NotImplementedError, pa.ArrowException)
 
 
 def read_table(file: str | Path) -> pd.DataFrame:
-    """Read a CSV or Parquet file without losing a digit."""
+    """Read a CSV or Parquet file without losing a digit; a named index becomes columns."""
     source = find_table(file)
     try:
         with source.open("rb") as opened:
             if source.name.lower().endswith(".parquet"):
-                return pd.read_parquet(opened)
-            table: pd.DataFrame = csv.read_csv(opened, convert_options=_CONVERT).to_pandas()
-    except (ValueError, OSError) as error:  # Arrow raises these for other kinds of file
+                table = _include_index(_name_columns(pd.read_parquet(opened)))[0]
+            else:
+                cells = csv.read_csv(opened, convert_options=_CONVERT, parse_options=_PARSE)
+                table = _name_columns(cells.to_pandas())
+                for field in cells.schema:
+                    if pa.types.is_binary(field.type):
+                        raise UsageError(f"column {field.name!r} is not UTF-8, save it as UTF-8")
+    except _UNREADABLE as error:  # Arrow raises these for other kinds of file
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise UsageError(f"{file} cannot be read as a table: {reason}") from error
-    if len(table.columns) == 1 and re.search(r"[;\t]", str(table.columns[0])):
-        raise UsageError(f"{file} has a single column, {table.columns[0]!r}; separate by commas")
+        sentence = f"{file} cannot be read as a table: {reason}"
+        raise UsageError(printable(sentence)) from error
+    if len(table.columns) == 1 and re.search(r"[;\t]", table.columns[0]):
+        name = table.columns[0]
+        raise UsageError(printable(f"{file} has a single column, {name!r}; separate by commas"))
     return table
 
 
 def content_hash(file: str | Path) -> str:
     """Return a hash of what is in a file."""
-    return hashlib.blake2b(find_table(file).read_bytes(), digest_size=8).hexdigest()
+    source = find_table(file)
+    try:
+        content = source.read_bytes()
+    except OSError as error:
+        reason = error.strerror or error
+        raise UsageError(printable(f"{file} cannot be read: {reason}; give another")) from error
+    return hashlib.blake2b(content, digest_size=8).hexdigest()
 
 
 def find_table(file: str | Path) -> Traversable:
@@ -58,8 +79,13 @@ def find_table(file: str | Path) -> Traversable:
     path = Path(file)
     if path.suffix.lower() not in SUFFIXES:
         raise UsageError(f"a table must be a {' or '.join(SUFFIXES)} file, got {path.name!r}")
-    if not path.is_file():
-        raise UsageError(f"there is no file {file}; give the path of a CSV or Parquet table")
+    try:
+        found = path.is_file()
+        why = f"{file} is a folder or a pipe" if path.exists() else f"there is no file {file}"
+    except OSError as error:  # such as a name that is too long
+        found, why = False, f"{file} cannot be read: {error.strerror}"
+    if not found:
+        raise UsageError(printable(f"{why}; give the path of a CSV or Parquet table"))
     return path
 
 
@@ -77,33 +103,46 @@ def gather_rows(
     x: Any, y: Any, *, categorical: Collection[str] = (), drop: Collection[str] = ()
 ) -> Rows:
     """Check designs x (N, d) and values y (N,), or the name of the column of x that holds them."""
-    designs = _as_frame(x)
-    target, given = _take_target(designs, y)
-    designs = designs.drop(columns=target, errors="ignore") if isinstance(y, str) else designs
+    given = x if isinstance(x, pd.DataFrame) else _as_unnamed(x)
+    designs, used = _include_index(_name_columns(given))
+    target, values = _take_target(designs, y, given.index)
+    if isinstance(y, str):
+        designs = designs.drop(columns=y)
     for name in (*drop, *categorical):
+        if isinstance(y, str) and name == y:
+            raise UsageError(
+                f"{name!r} is the column of values; leave it out of drop and categorical"
+            )
         check_column(name, designs)
     designs = designs.drop(columns=[*drop])
     if not len(designs.columns):
         raise UsageError("a design needs at least one column besides its value, got none")
-    for column in designs:
-        _check_kind(designs[column], str(column), column in categorical)
-    designs, values, notes = _drop_missing(designs, _as_numbers(given, target), target)
-    _check_finite(designs, values, target)
-    if len(values) < 2:
-        raise UsageError(f"at least 2 complete rows are needed to learn from, got {len(values)}")
-    if np.ptp(values) == 0:
+    designs = pd.DataFrame(
+        {name: _as_entries(designs[name], str(name), name in categorical) for name in designs}
+    )
+    complete, numbers, missing = _drop_missing(designs, _as_numbers(values, target), target)
+    _check_numbers(complete, numbers, target, categorical)
+    if len(numbers) < 2:
         raise UsageError(
-            f"all {len(values)} values of {target} are {values[0]:g}, so there is "
+            f"at least 2 complete rows are needed to learn from, got {len(numbers)}"
+            + "".join(f"; {note[0].lower()}{note[1:].removesuffix('.')}" for note in missing)
+        )
+    if np.ptp(numbers) == 0:
+        raise UsageError(
+            f"all {len(numbers)} values of {printable(target)} are {numbers[0]:g}, so there is "
             "nothing to learn; give a column whose values differ"
         )
-    return Rows(designs, values, target, (*notes, *_unusual(designs, values)))
+    unusual = _unusual(complete, numbers, categorical)
+    notes = _note_index(given.index, [name for name in used if name in complete])
+    return Rows(complete, numbers, target, (*notes, *missing, *unusual))
 
 
 def check_column(name: str, designs: pd.DataFrame) -> None:
     """Raise unless a frame has this column."""
     if name not in designs:
         known = ", ".join(map(str, designs.columns[:20]))
-        raise UsageError(f"there is no column {name!r}; the columns are {known}")
+        more = " and others" if len(designs.columns) > 20 else ""
+        raise UsageError(printable(f"there is no column {name!r}; the columns are {known}{more}"))
 
 
 def is_text(column: "pd.Series[Any]") -> bool:
@@ -117,34 +156,85 @@ def is_text(column: "pd.Series[Any]") -> bool:
     )
 
 
-def _as_frame(x: Any) -> pd.DataFrame:
-    if isinstance(x, pd.DataFrame):
-        designs = x.rename(columns=str).infer_objects()
-        repeated = designs.columns[designs.columns.duplicated()]
-        if len(repeated):
-            raise UsageError(
-                f"columns must have different names, got {repeated[0]!r} twice; rename one"
-            )
-        return designs
+def sort_levels(column: "pd.Series[Any]", name: str) -> list[Hashable]:
+    """Return the different entries of a column in order, without missing ones."""
+    try:
+        levels = column.dropna().unique().tolist()
+        return sorted(levels, key=lambda level: (str(type(level)), level))
+    except TypeError:  # entries such as lists and complex numbers have no order
+        raise _neither(name, _type_name(column)) from None
+
+
+def _name_columns(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table whose column names are strings; raise if two are the same."""
+    named = table.set_axis([str(name) for name in table.columns], axis=1)
+    _check_different(named.columns)
+    return named
+
+
+def _check_different(names: "pd.Index[Any]") -> None:
+    repeated = names[names.duplicated()]
+    if len(repeated):
+        raise UsageError(
+            f"columns must have different names, got {repeated[0]!r} twice; rename one"
+        )
+
+
+def _include_index(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """Make the named levels of an index columns, in front of the others, and return their names.
+
+    An index without a name, or one that numbers the rows, is left out.
+    """
+    index = table.index
+    table = table.reset_index(drop=True)
+    levels = [i for i, name in enumerate(index.names) if name is not None]
+    if not levels or isinstance(index, pd.RangeIndex):
+        return table, []
+    names = [str(index.names[i]) for i in levels]
+    _check_different(pd.Index([*names, *table.columns]))
+    columns = zip(names, (index.get_level_values(i).array for i in levels), strict=True)
+    return pd.DataFrame(dict(columns)).join(table), names
+
+
+def _note_index(index: "pd.Index[Any]", used: list[str]) -> list[str]:
+    """Note which levels of an index are columns of the designs, or that it is left out."""
+    if used:
+        listed = _list_names(map(repr, used))
+        return [f"The index is used as a column of the designs: {listed}; drop leaves it out."]
+    if index.name is not None and isinstance(index, pd.RangeIndex):
+        return [f"The index {str(index.name)!r} numbers the rows and is left out."]
+    return []
+
+
+def _as_unnamed(x: Any) -> pd.DataFrame:
     array = _as_array(x)
     if array.ndim != 2:
         raise UsageError(f"x must be a table of rows and columns, got the shape {array.shape}")
-    names = [f"x{i}" for i in range(array.shape[1])]
-    return pd.DataFrame(array, columns=names).infer_objects()
+    return pd.DataFrame(array, columns=[f"x{i}" for i in range(array.shape[1])])
 
 
 def _as_array(data: Any) -> NDArray[Any]:
     """Return an array, from a tensor on any device or anything that NumPy understands."""
     if hasattr(data, "detach"):
-        data = data.detach().cpu().numpy()
+        try:
+            data = data.detach().cpu().numpy()
+        except TypeError as error:
+            raise UsageError(f"a tensor must convert to a NumPy array: {error}") from error
+    if isinstance(data, np.ma.MaskedArray):
+        data = data.astype(object).filled(np.nan)
     try:
-        return np.asarray(data)
+        array = np.asarray(data)
+        if array.dtype.kind == "U" and not isinstance(data, np.ndarray):
+            array = np.asarray(data, dtype=object)  # keeps the numbers of rows that mix both
     except ValueError as error:
         raise UsageError(f"a table must have rows of the same length: {error}") from error
+    return array
 
 
-def _take_target(designs: pd.DataFrame, y: Any) -> "tuple[str, pd.Series[Any]]":
-    """Return the name of the value column, and the values."""
+def _take_target(
+    designs: pd.DataFrame, y: Any, index: "pd.Index[Any]"
+) -> "tuple[str, pd.Series[Any]]":
+    """Return the name of the value column, and the values; y must have the index of x."""
     if isinstance(y, str):
         check_column(y, designs)
         return y, designs[y]
@@ -152,7 +242,7 @@ def _take_target(designs: pd.DataFrame, y: Any) -> "tuple[str, pd.Series[Any]]":
         y = y.squeeze(axis=1)
     if isinstance(y, pd.Series):
         values, target = y, str(y.name) if y.name is not None else "y"
-        if len(y) == len(designs) and not y.index.equals(designs.index):
+        if len(y) == len(designs) and not y.index.equals(index):
             raise UsageError("x and y must have the same index, got two; align one to the other")
     else:
         array = _as_array(y)
@@ -167,75 +257,160 @@ def _take_target(designs: pd.DataFrame, y: Any) -> "tuple[str, pd.Series[Any]]":
     return target, values
 
 
-def _check_kind(column: "pd.Series[Any]", name: str, category: bool) -> None:
-    """Raise for a column that is neither numeric nor categorical."""
+def _as_entries(column: "pd.Series[Any]", name: str, category: bool) -> "pd.Series[Any]":
+    """Return a column as numbers or as categories; raise if it holds neither."""
+    if types.is_object_dtype(column.dtype):
+        column = _infer_entries(column, name, category)
     kind = column.dtype
-    if category or (types.is_numeric_dtype(kind) and not types.is_complex_dtype(kind)):
-        return
+    if types.is_complex_dtype(kind):
+        raise _neither(name, _type_name(column))
+    if types.is_numeric_dtype(kind) and not types.is_bool_dtype(kind):
+        return column
+    levels = sort_levels(column, name)
+    if category:
+        return column
     if not is_text(column):
-        raise UsageError(
-            f"column {name!r} holds {kind}, which is neither a number nor a category; "
-            f"turn it into numbers or leave it out with drop=[{name!r}]"
-        )
-    levels = column.dropna().unique()
+        raise _neither(name, _type_name(column))
     most = min(MOST_LEVELS, max(2, len(column) // 2))
     if len(levels) > most:
+        first = column.dropna().iloc[0]
         raise UsageError(
-            f"column {name!r} has {len(levels)} different strings such as {str(levels[0])!r} in "
+            f"column {name!r} has {len(levels)} different strings such as {str(first)!r} in "
             f"{len(column)} rows, too many for a category; turn it into numbers, leave it out with "
             f"drop=[{name!r}], or keep it with categorical=[{name!r}]"
         )
+    return column
+
+
+def _infer_entries(column: "pd.Series[Any]", name: str, category: bool) -> "pd.Series[Any]":
+    """Return a column of Python objects with the dtype of its entries; raise if they are mixed."""
+    entries = column.dropna()
+    kinds = {_kind_of(entry) for entry in entries}
+    if kinds == {"number"}:
+        numbers = column.infer_objects()  # stays as it is with missing, decimal or huge numbers
+        try:
+            return numbers.astype(np.float64) if numbers.dtype == object else numbers
+        except OverflowError:
+            raise UsageError(
+                f"column {name!r} has numbers beyond {LARGEST:g}; rescale it"
+            ) from None
+    if not kinds <= {"text", "boolean"} and (not category or "bytes" in kinds):
+        odd = next(entry for entry in entries if _kind_of(entry) not in ("text", "boolean"))
+        if "number" in kinds and len(kinds) > 1:
+            raise UsageError(
+                f"column {name!r} mixes numbers such as {odd!r} with other entries; turn all "
+                f"into numbers, leave it out with drop=[{name!r}], or keep it with "
+                f"categorical=[{name!r}]"
+            )
+        raise _neither(name, _kind_of(odd))
+    return column
+
+
+def _kind_of(entry: object) -> str:
+    if isinstance(entry, bool | np.bool_):
+        return "boolean"
+    if isinstance(entry, Real | Decimal):
+        return "number"
+    if isinstance(entry, list | tuple | np.ndarray):
+        return "lists"
+    return "text" if isinstance(entry, str) else type(entry).__name__
+
+
+def _type_name(column: "pd.Series[Any]") -> str:
+    """Return what a column holds, for a message."""
+    if types.is_object_dtype(column.dtype) and len(column.dropna()):
+        return _kind_of(column.dropna().iloc[0])
+    return str(column.dtype)
+
+
+def _neither(name: str, kind: str) -> UsageError:
+    return UsageError(
+        f"column {name!r} holds {kind}, which is neither a number nor a category; "
+        f"turn it into numbers or leave it out with drop=[{name!r}]"
+    )
 
 
 def _as_numbers(values: "pd.Series[Any]", target: str) -> Values:
+    sentence = f"the values of {printable(target)} must be numbers"
     try:
-        numbers = pd.to_numeric(values, errors="raise")
-    except (ValueError, TypeError) as error:
-        raise UsageError(f"the values of {target} must be numbers: {error}") from error
-    return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
+        numbers = pd.to_numeric(values.infer_objects(), errors="raise")
+        kind = values.dropna().infer_objects().dtype
+        if types.is_complex_dtype(numbers.dtype) or not (
+            types.is_numeric_dtype(kind) or is_text(values)
+        ):
+            raise TypeError(f"got {kind}")
+        return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise UsageError(printable(f"{sentence}: {error}")) from error
 
 
 def _drop_missing(
     designs: pd.DataFrame, values: Values, target: str
 ) -> tuple[pd.DataFrame, Values, list[str]]:
-    """Leave out rows whose value or design is incomplete."""
+    """Leave out rows whose value or design is incomplete, and note it."""
     notes = []
     no_value = np.isnan(values)
+    if len(values) and no_value.all():
+        raise UsageError(
+            f"the values of {printable(target)} are all missing; give a column that has values"
+        )
+    gaps = designs.isna()[~no_value]
+    empty = [name for name in designs if len(gaps) and gaps[name].all()]
+    if empty:
+        raise UsageError(
+            f"column {empty[0]!r} has no entry in any row with a value of {printable(target)}; "
+            f"leave it out with drop=[{empty[0]!r}]"
+        )
     partial = designs.isna().any(axis=1).to_numpy() & ~no_value
     if no_value.any():
-        notes.append(f"{_count(no_value, 'row')} without a value of {target} left out.")
+        notes.append(f"{_count(no_value, 'row')} without a value of {printable(target)} left out.")
     if partial.any():
-        gaps = designs.columns[designs[partial].isna().any()]
-        named = ", ".join(map(repr, gaps[:5])) + (" and others" if len(gaps) > 5 else "")
-        notes.append(f"{_count(partial, 'row')} with missing entries left out, in column {named}.")
+        listed = _list_names(map(repr, designs.columns[gaps.any()]))
+        notes.append(f"{_count(partial, 'row')} with missing entries left out, in column {listed}.")
     kept = ~(no_value | partial)
     return designs[kept].reset_index(drop=True), values[kept], notes
 
 
-def _check_finite(designs: pd.DataFrame, values: Values, target: str) -> None:
+def _check_numbers(
+    designs: pd.DataFrame, values: Values, target: str, categorical: Collection[str]
+) -> None:
+    """Raise for infinite numbers, and for those too large to compute with."""
     for name, column in [*designs.items(), (target, pd.Series(values))]:
+        whole = types.is_integer_dtype(column.dtype) and name not in categorical
+        if whole and len(column.unique()) > 1 and max(column.max(), -int(column.min())) > EXACT:
+            raise UsageError(
+                f"column {str(name)!r} has whole numbers beyond {EXACT}, which lose digits; "
+                f"subtract an offset, or make it a category with categorical=[{str(name)!r}]"
+            )
         if not types.is_float_dtype(column.dtype):
             continue
-        infinite = np.isinf(column.to_numpy(dtype=np.float64))
+        numbers = column.to_numpy(dtype=np.float64)
+        infinite = np.isinf(numbers)
         if infinite.any():
             raise UsageError(
                 f"column {str(name)!r} has {_count(infinite, 'infinite value')}, the first in row "
                 f"{int(infinite.argmax())} of the complete ones; replace them or leave the rows out"
             )
+        if np.abs(numbers).max(initial=0.0) > LARGEST:
+            raise UsageError(f"column {str(name)!r} has numbers beyond {LARGEST:g}; rescale it")
 
 
-def _unusual(designs: pd.DataFrame, values: Values) -> list[str]:
+def _unusual(designs: pd.DataFrame, values: Values, categorical: Collection[str]) -> list[str]:
     """Return notes on what is usable but unusual."""
     notes = []
     constant = [str(name) for name in designs if len(designs[name].unique()) == 1]
     if len(constant) == len(designs.columns):
         raise UsageError("every column of x is constant, so nothing can vary; give other rows")
     if constant:
-        named = ", ".join(constant[:5]) + (" and others" if len(constant) > 5 else "")
-        notes.append(f"Constant columns keep their value in every proposal: {named}.")
+        notes.append(
+            f"Constant columns keep their value in every proposal: {_list_names(constant)}."
+        )
+    for name in designs:
+        if name not in categorical and is_text(designs[name]):
+            notes += _note_numbers(designs[name].unique(), str(name))
     repeats = designs.duplicated().to_numpy()
     if repeats.any():
-        groups = pd.Series(values).groupby([designs[name] for name in designs], observed=True)
+        groups = pd.Series(values).groupby(pd.util.hash_pandas_object(designs, index=False))
         spread = float((groups.max() - groups.min()).max())
         notes.append(
             f"{_count(repeats, 'row')} with the design of another row kept as repeated "
@@ -248,6 +423,24 @@ def _unusual(designs: pd.DataFrame, values: Values) -> list[str]:
             "so predictions are poorly determined."
         )
     return notes
+
+
+def _note_numbers(levels: Iterable[Any], name: str) -> list[str]:
+    """Note that a category has levels most of which are numbers written as strings."""
+    texts = [level for level in levels if isinstance(level, str)]
+    numbers = int(pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce").notna().sum())
+    if len(texts) < 2 or 2 * numbers <= len(texts):
+        return []
+    return [
+        f"Column {name!r} is read as a category, but {numbers} of its {len(texts)} different "
+        "entries are numbers; turn all into numbers if it should be a number."
+    ]
+
+
+def _list_names(names: Iterable[str]) -> str:
+    """Return at most five names for a message."""
+    listed = list(names)
+    return printable(", ".join(listed[:5])) + (" and others" if len(listed) > 5 else "")
 
 
 def _count(chosen: NDArray[np.bool_], what: str) -> str:

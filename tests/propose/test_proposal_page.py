@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from ddobench.propose import proposal_page
 from ddobench.propose.proposal_page import find_directions, render_page
 from ddobench.propose.proposals import Options, Proposals, find_proposals
 from tests.propose.test_propose import TINY, table
@@ -74,6 +75,36 @@ def test_column_names_are_text_and_never_markup() -> None:
     assert page.scripts == []
     assert SCRIPT not in text
     assert SCRIPT in page.text
+
+
+@pytest.mark.filterwarnings("error")
+def test_names_that_the_font_cannot_draw_cause_no_warnings() -> None:
+    odd = {"a": "\u6e29\u5ea6", "count": "a\x1b[31m\nb", "metal": "long" * 500}
+    _, page = render(find(table().rename(columns=odd)))
+    assert "\u6e29\u5ea6" in page.text
+
+
+def test_file_names_that_are_not_unicode_are_escaped() -> None:
+    text = render_page(usual(), "\udcff.csv", "\udcfe.csv", "propose \udcff.csv")
+    assert text.encode()
+    assert "<code>\\udcff.csv</code>" in text
+
+
+def test_many_columns_need_no_more_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proposal_page, "SLOPE_NUMBERS", 10**5)
+    rows = np.random.default_rng(0).normal(size=(30, 100))
+    asked = []
+
+    def predict(x: np.ndarray) -> np.ndarray:
+        asked.append(x.size)
+        values: np.ndarray = 3 * x[:, 0]
+        return values
+
+    found = find_directions(rows, predict)
+    assert max(asked) <= 10**5
+    assert np.abs(found.axes[0, 0]) == pytest.approx(1)
+    monkeypatch.setattr(proposal_page, "SLOPE_NUMBERS", 1)
+    assert not find_directions(rows, predict).by_model
 
 
 def test_a_method_without_a_model_has_a_page_too() -> None:

@@ -161,8 +161,20 @@ def test_constraints_hold_and_the_model_predicts_the_constrained_designs() -> No
     assert set(found["count"]) <= {2, 3, 4}
     assert set(found["metal"]) == {"tin"}
     assert found["predicted"].max() < free["predicted"].max()
-    inside = propose(table(), bounds="visible")
+    inside = propose(table(), inside=True)
     assert (inside["columns_outside"] == 0).all()
+
+
+def test_bounds_hold_inside_the_range_of_the_rows_too() -> None:
+    both = propose(table(), bounds={"a": (-0.1, 0.1), "count": (None, 100)}, inside=True)
+    assert both["a"].between(-0.1, 0.1).all()
+    assert (both["columns_outside"] == 0).all()
+    whole = propose(table(), whole=["a"], inside=True)
+    assert (whole["a"] == whole["a"].round()).all()
+    with pytest.raises(
+        UsageError, match=r"'a', 5 to inf, are outside .* rows, -2.3\d* to 1.9\d*; "
+    ):
+        propose(table(), bounds={"a": (5, None)}, inside=True)
 
 
 def test_a_table_of_categories_suits_a_method_for_categories() -> None:
@@ -242,6 +254,8 @@ def test_a_column_of_the_table_keeps_its_name_and_ours_gets_a_prefix() -> None:
     found = propose(rows)
     assert found.columns.tolist()[:2] == ["distance", "count"]
     assert "ddobench_distance" in found
+    twice = propose(rows.assign(ddobench_distance=rows["distance"] ** 2))
+    assert "ddobench_ddobench_distance" in twice
 
 
 @pytest.mark.parametrize(
@@ -249,6 +263,15 @@ def test_a_column_of_the_table_keeps_its_name_and_ours_gets_a_prefix() -> None:
     [
         ({"method": "gaa"}, r"^there is no method 'gaa' \(did you mean 'ga'\?\); there are "),
         ({"k": 0}, r"^k must be a whole number of at least 1, got 0$"),
+        ({"k": 10**9}, r"^k must be at most 10000, as every two designs are compared, got 1000"),
+        ({"overrides": ["budget.designs=1000000000"]}, r"^the search would start from 1000000000 "),
+        ({"drop": "site"}, r"^drop must be a list, got 'site'; write \['site'\]$"),
+        ({"drop": ["y"]}, r"^'y' is the column of values; leave it out of drop and categorical$"),
+        ({"bounds": {"a": (np.inf, np.inf)}}, r"^the bounds of 'a' must be low <= high, got \(inf"),
+        ({"bounds": {"count": (1e300, None)}}, r"^column 'count' has whole numbers; give bounds"),
+        ({"fixed": {"a": np.inf}}, r"^column 'a' must be fixed at a number within its bounds,"),
+        ({"fixed": {"count": 10**400}}, r"^column 'count' must be fixed at a whole number up to 9"),
+        ({"fixed": {"a": 3}, "bounds": {"a": (0, 1)}}, r"^column 'a' must be .* bounds, 0 to 1, "),
         ({"seed": "3-1"}, r"^the seed range 3-1 runs backwards; write seed=1-3$"),
         ({"seed": "0-50"}, r"^seed must be at most 50 seeds to compare, got 51$"),
         ({"overrides": ["task=chain"]}, r"^task cannot be an override here; use the argument ins"),
@@ -258,11 +281,11 @@ def test_a_column_of_the_table_keeps_its_name_and_ours_gets_a_prefix() -> None:
         ({"bounds": {"a": 3}}, r"^the bounds of 'a' must be two numbers \(low, high\), got 3$"),
         ({"bounds": {"metal": (0, 1)}}, r"^column 'metal' is a category and has no bounds; use f"),
         ({"bounds": {"count": (0.5, 2)}}, r"^column 'count' has whole numbers; give whole bounds"),
-        ({"bounds": "all"}, r"^bounds must be 'visible' or a mapping of columns, got 'all'$"),
+        ({"bounds": "visible"}, r"^bounds must be a mapping with an item for each column,"),
         ({"fixed": {"metal": "gold"}}, r"^column 'metal' can only be fixed at an entry of the r"),
         ({"fixed": {"site": "there"}}, r"^column 'site' can only be fixed at an entry of the ro"),
         ({"fixed": {"a": "big"}}, r"^column 'a' must be fixed at a number within its bounds, got "),
-        ({"fixed": {"count": 1.5}}, r"^column 'count' has whole numbers, got 1.5$"),
+        ({"fixed": {"count": 1.5}}, r"^column 'count' must be fixed at a whole number up to"),
         ({"whole": ["z"]}, r"^there is no column 'z'; the columns are a, count, metal, site$"),
         ({"drop": ["z"]}, r"^there is no column 'z'; the columns are a, count, metal, site$"),
     ],

@@ -1,6 +1,8 @@
 """`python -m ddobench.propose` writes designs and a page, or prints one sentence."""
 
+import os
 import runpy
+import subprocess
 import sys
 from pathlib import Path
 
@@ -112,7 +114,45 @@ def test_a_method_of_a_plug_in_can_propose(monkeypatch: pytest.MonkeyPatch) -> N
         (["rows.csv", *QUICK, "--bounds", "a=1"], "--bounds must be NAME=LOW:HIGH, got 'a=1'"),
         (["rows.csv", *QUICK, "--fixed", "a"], "--fixed must be NAME=ENTRY, got 'a'"),
         (["rows.csv", *QUICK, "--fixed", "a=x"], "--fixed a must be a number, got 'x'"),
-        (["rows.csv", *QUICK, "--method", "gaa"], "there is no method 'gaa' (did you mean 'ga'?)"),
+        (
+            ["rows.csv", "--target", "y", "--method", "gaa"],
+            "there is no method 'gaa' (did you mean 'ga'?)",
+        ),
+        (["rows.csv", *QUICK, "--k", "3"], "--k is given twice; keep one"),
+        (["rows.csv", *QUICK, "--target", "y"], "--target is given twice; keep one"),
+        (["rows.csv", *QUICK, "--inside", "--insi"], "--inside is given twice; keep one"),
+        (["rows.csv", *QUICK, "--no-check", "--no-check"], "--no-check is given twice; keep one"),
+        (["rows.csv", *QUICK, *["--minimise"] * 2], "--minimise is given twice; keep one"),
+        (["rows.csv", *QUICK, *["--out", "o.csv"] * 2], "--out is given twice; keep one"),
+        (["rows.csv", *QUICK, *["--seed", "0"] * 2], "--seed is given twice; keep one"),
+        (["rows.csv", *QUICK, *["--config-dir", "."] * 2], "--config-dir is given twice; keep one"),
+        ([*["--example", "chain"] * 2], "--example is given twice; keep one"),
+        (["rows.csv", *QUICK, "--bounds", "a=0:1", "--bounds", "a=0:2"], "--bounds a is given twi"),
+        (["rows.csv", *QUICK, "--fixed", "a=0", "--fixed", "a=1"], "--fixed a is given twice; kee"),
+        (["rows.csv", *QUICK, "--drop", "a", "--drop", "a"], "--drop a is given twice; keep one"),
+        (["rows.csv", *QUICK, *["--whole", "a"] * 2], "--whole a is given twice; keep one"),
+        (["rows.csv", *QUICK, *["--categorical", "a"] * 2], "--categorical a is given twice; kee"),
+        (["rows.csv", *QUICK, "--bounds", "a=5:9", "--inside"], "the bounds of 'a', 5 to 9, are o"),
+        (["rows.csv", "--target", "y", "--k", "1000000000"], "k must be at most 10000, as every "),
+        (["rows.csv", *QUICK, "--fixed", "metal=\x1b"], "column 'metal' can only be fixed at an"),
+        (["rows.csv", *QUICK, "--\x1b[31m"], "unrecognized arguments: --\\x1b[31m; --help"),
+        (["\x1b[31m.csv", *QUICK], "there is no file \\x1b[31m.csv; give the path of a CSV or"),
+        (["rows.csv", *QUICK, "--out", "a\0.csv"], "--out must be a file name of at most 200 byt"),
+        (["rows.csv", *QUICK, "--out", "a" * 300 + ".csv"], "--out must be a file name of at most"),
+        (["rows.csv", *QUICK, "--out", "/proc/new.csv"], "/proc cannot be written: "),
+        (["rows.csv", *QUICK, "--config-dir", "a" * 300], "a" * 300 + " cannot be used: File name"),
+        (["--example", "chain", "d=5", "d=7"], "d is given twice, d=5 and d=7; keep one"),
+        (
+            ["--example", "chain", "--seed", "0-4"],
+            "--example writes the rows of one seed, got --se",
+        ),
+        (["--example", "chain", "seed=3"], "seed cannot be an override here, got seed=3; use --se"),
+        (
+            ["--example", "chain", "--k", "4"],
+            "--example only writes a table, got --k; leave one of",
+        ),
+        (["--example", "chain", "--drop", "a"], "--example only writes a table, got --drop; leave"),
+        (["--example", "chain", "d=7", "n=10000000000"], "there is not enough memory for so many"),
         (["rows.csv", "--targt", "y"], "unrecognized arguments: --targt"),
         (["rows.csv", *QUICK, "--config-dir", "gone"], "the folder given by --config-dir does not"),
         (["--example", "chian"], "there is no task 'chian' (did you mean 'chain'?); there are "),
@@ -128,6 +168,60 @@ def test_an_invalid_request_is_one_sentence_and_exit_code_2(
     assert printed.err.count("\n") == 1
     assert printed.out == ""
     assert {path.name for path in Path().iterdir()} == {"rows.csv"}
+
+
+def test_a_folder_in_the_place_of_a_file_is_found_before_anything_is_written(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("proposals.html").mkdir()
+    with pytest.raises(SystemExit, match="2"):
+        main(["rows.csv", *QUICK])
+    assert capsys.readouterr().err == (
+        "ddobench: proposals.html would be written, but is a folder; give another --out\n"
+    )
+    assert not Path("proposals.csv").exists()
+
+
+def test_an_entry_is_fixed_as_the_table_writes_it(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = table().assign(dry=[True, False, None] * 20).rename(columns={"a": "a=b"})
+    rows.to_csv("rows.csv", index=False)
+    fixed = ["--fixed", "dry=true", "--fixed", "a=b=1", "--fixed", "count=3.0"]
+    assert main(["rows.csv", *QUICK, *fixed, "--no-check"]) == 0
+    written = pd.read_csv("proposals.csv")
+    assert set(written["dry"]) == {True}
+    assert set(written["a=b"]) == {1.0}
+    assert set(written["count"]) == {3}
+    capsys.readouterr()
+    with pytest.raises(SystemExit, match="2"):
+        main(["rows.csv", *QUICK, "--fixed", "dry=maybe"])
+    assert "an entry of the rows (False, True), got 'maybe'" in capsys.readouterr().err
+
+
+def test_control_characters_are_written_and_not_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = table().rename(columns={"site": "s\x1b[31m", "y": "\x1b[1my"})
+    rows["metal"] = rows["metal"].replace("zinc", "\x1b[2mzinc")
+    rows.to_csv("\x1b[3m.csv", index=False)
+    words = ["--target", "\x1b[1my", *QUICK[2:], "--out", "\x1b[4m\n.csv"]
+    assert main(["\x1b[3m.csv", *words]) == 0
+    printed = capsys.readouterr()
+    assert "\x1b" not in printed.out + printed.err
+    assert "every proposal: s\\x1b[31m." in printed.err
+    assert printed.out.startswith("\\x1b[4m\\n.csv: 4 designs by linear")
+    written = pd.read_csv("\x1b[4m\n.csv")
+    assert "s\x1b[31m" in written
+    assert "\x1b[2mzinc" in set(written["metal"])
+
+
+@pytest.mark.parametrize(
+    "words", [["--example", "chain", "d=7", "n=20"], ["rows.csv", "--target", "z"]]
+)
+def test_a_closed_pipe_ends_the_program_quietly(words: list[str]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "ddobench.propose", *words]
+    ended = subprocess.run(command, stdout=writing, stderr=writing, check=False)
+    os.close(writing)
+    assert ended.returncode == 141
 
 
 @pytest.mark.filterwarnings("ignore:'ddobench.propose.__main__' found in sys.modules")

@@ -4,6 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from ddobench.errors import UsageError
+from ddobench.tabular import encodings
 from ddobench.tabular.encodings import Encoding, describe_columns
 from ddobench.tabular.rows import gather_rows
 
@@ -30,6 +32,18 @@ def test_every_kind_of_column_is_recognised() -> None:
     assert kinds == ["number", "whole", "category", "category", "constant"]
     assert [c.kind for c in encoding(whole=["speed"]).columns][:2] == ["whole", "number"]
     assert encoding(categorical=["count"]).columns[1].levels == (1, 2, 5, 9)
+
+
+def test_a_category_cannot_be_whole() -> None:
+    for kinds in ({"whole": ["metal"]}, {"whole": ["count"], "categorical": ["count"]}):
+        with pytest.raises(UsageError, match=r"is a category and cannot be whole; leave it out of"):
+            encoding(**kinds)
+
+
+def test_a_table_too_large_to_encode_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encodings, "MOST_NUMBERS", 41)
+    with pytest.raises(UsageError, match=r"^the table has 6 rows of 7 numbers when categories"):
+        encoding()
 
 
 def test_categories_are_encoded_one_hot() -> None:

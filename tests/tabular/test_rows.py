@@ -1,5 +1,8 @@
 """Tables are read without losing a digit; unusable ones raise one sentence, others are noted."""
 
+import os
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +47,11 @@ def test_the_hash_depends_on_the_content_and_not_on_the_path(tmp_path: Path) -> 
         ("torn.csv", b'a,b\n"1', r"torn\.csv cannot be read as a table: "),
         ("semi.csv", b"a;y\n1;2\n", r"semi\.csv has a single column, 'a;y'; separate by commas$"),
         ("bytes.csv", b"\xff\xfe\x00,", r"bytes\.csv cannot be read as a table: "),
+        ("latin.csv", b"m,y\nb\xe9,1\n", r"latin\.csv cannot be read .* column 'm' is not UTF-8, "),
+        ("ragged.csv", b"a,y\n1,2\n3\n", r"ragged\.csv cannot be read .* Expected 2 columns, got"),
+        ("escape.csv", b"a,y\n1,2,\x1b\n", r"Expected 2 columns, got 3: 1,2,\\x1b$"),
+        ("twice.csv", b"a,a\n1,2\n", r"twice\.csv cannot be read .* different names, got 'a' "),
+        ("n" * 300 + ".csv", None, r"nn\.csv cannot be read: File name too long; give the path "),
     ],
 )  # fmt: skip
 def test_a_file_that_is_not_a_table_is_one_sentence(
@@ -53,6 +61,27 @@ def test_a_file_that_is_not_a_table_is_one_sentence(
         (tmp_path / name).write_bytes(content)
     with pytest.raises(UsageError, match=sentence):
         read_table(tmp_path / name)
+
+
+def test_a_folder_or_a_pipe_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "folder.csv").mkdir()
+    os.mkfifo(tmp_path / "pipe.csv")
+    for name in ("folder.csv", "pipe.csv"):
+        with pytest.raises(UsageError, match=rf"{name} is a folder or a pipe; give the path of a "):
+            read_table(tmp_path / name)
+
+
+def test_a_byte_order_mark_and_quoted_line_breaks_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_bytes(b'\xef\xbb\xbfa,y\n"two\nlines",2\nb,3\n')
+    assert read_table(path).to_dict("list") == {"a": ["two\nlines", "b"], "y": [2, 3]}
+
+
+def test_the_index_of_a_parquet_file_becomes_columns(tmp_path: Path) -> None:
+    TABLE.set_index(["a", "y"]).to_parquet(tmp_path / "table.parquet")
+    assert read_table(tmp_path / "table.parquet").columns.tolist() == ["a", "y", "b"]
+    TABLE[TABLE["a"] > 0].to_parquet(tmp_path / "some.parquet")  # with an index without a name
+    assert read_table(tmp_path / "some.parquet").columns.tolist() == ["a", "b", "y"]
 
 
 def test_an_example_table_ships_with_the_package() -> None:
@@ -132,6 +161,23 @@ def test_unusual_rows_are_noted() -> None:
         (frame(b=list("pqrstu")), Y, r"^column 'b' has 6 different strings such as 'p' in 6 r"),
         (frame(b=pd.date_range("2020", periods=6)), Y, r"^column 'b' holds datetime64.*neither a "),
         (X + 1j, Y, r"^column 'x0' holds complex128, which is neither a number nor a category; "),
+        ((X + 1j).astype(object), Y, r"^column 'x0' holds complex, which is neither a number nor "),
+        (X, Y + 1j, r"^the values of y must be numbers: got complex128$"),
+        (X, (Y + 1j).astype(object), r"^the values of y must be numbers: got complex128$"),
+        (X, pd.Series(pd.date_range("2020", periods=6)), r"^the values of y must be numbers: got "),
+        (X, [10**400, *Y[1:]], r"^the values of y must be numbers: int too large"),
+        (frame(b=[[1, 2]] * 6), Y, r"^column 'b' holds lists, which is neither a number nor a cat"),
+        (frame(b=[{"p": 1}] * 6), Y, r"^column 'b' holds dict, which is neither a number nor a "),
+        (frame(b=[b"p", b"q"] * 3), Y, r"^column 'b' holds bytes, which is neither a number nor "),
+        (frame(b=[date(2020, 1, 1), date(2021, 1, 1)] * 3), Y, r"^column 'b' holds date, which is"),
+        (frame(b=["p", 1, 2] * 2), Y, r"^column 'b' mixes numbers such as 1 with other entries; "),
+        (frame(b=np.nan), Y, r"^column 'b' has no entry in any row with a value of y; leave it ou"),
+        (frame(b=[None] * 6), Y, r"^column 'b' has no entry in any row with a value of y; leave i"),
+        (X, np.full(6, np.nan), r"^the values of y are all missing; give a column that has values"),
+        (frame(a=[1, None] * 3, b=[None, 1] * 3), Y, r"got 0; 6 rows with missing .* 'a', 'b'$"),
+        (frame(b=[2**60 + i for i in range(6)]), Y, r"^column 'b' has whole numbers beyond 90071"),
+        (X * 1e200, Y, r"^column 'x0' has numbers beyond 1e\+100; rescale it$"),
+        (torch.from_numpy(X).bfloat16(), Y, r"^a tensor must convert to a NumPy array: Got unsup"),
         (pd.DataFrame(X, columns=["a", "a"]), Y, r"^columns must have different names, got 'a' t"),
         ([[1.0], [1.0, 2.0]], [1, 2], r"^a table must have rows of the same length: "),
         (frame(), pd.Series(Y, index=range(1, 7)), r"^x and y must have the same index, got two; "),
@@ -140,6 +186,59 @@ def test_unusual_rows_are_noted() -> None:
 def test_unusable_rows_are_one_sentence(x: Any, y: Any, sentence: str) -> None:
     with pytest.raises(UsageError, match=sentence):
         gather_rows(x, y)
+
+
+def test_a_named_index_is_a_column_with_a_note() -> None:
+    used = "The index is used as a column of the designs: 'a'; drop leaves it out."
+    indexed = frame().set_index("a")
+    for y in (Y, pd.Series(Y, index=indexed.index)):
+        rows = gather_rows(indexed, y)
+        pd.testing.assert_frame_equal(rows.designs, frame())
+        assert rows.notes == (used,)
+    rows = gather_rows(frame(y=Y).set_index(["y", "a"]), "y", drop=["a"])
+    assert (rows.designs.columns.tolist(), rows.y.tolist(), rows.notes) == (["b"], Y.tolist(), ())
+    numbered = gather_rows(frame().rename_axis("id"), Y)
+    assert numbered.designs.columns.tolist() == ["a", "b"]
+    assert numbered.notes == ("The index 'id' numbers the rows and is left out.",)
+    with pytest.raises(UsageError, match=r"^columns must have different names, got 'a' twice; "):
+        gather_rows(frame().set_index(pd.Index(Y, name="a")), Y)
+
+
+def test_objects_that_are_numbers_are_numbers() -> None:
+    for entries in ([1, None, 2.5, 3, 4, 5], [Decimal(i) / 4 for i in range(6)], [10**30, *Y[1:]]):
+        rows = gather_rows(frame(b=pd.Series(entries, dtype=object)), Y)
+        assert rows.designs["b"].dtype == np.float64
+    mixed = gather_rows([[1.5, "p"], [2.5, "q"], [0.5, "q"]], [1, 2, 3])
+    assert mixed.designs["x0"].tolist() == [1.5, 2.5, 0.5]
+
+
+def test_masked_entries_are_missing() -> None:
+    hidden = np.zeros_like(X, dtype=bool)
+    hidden[5, 0] = True
+    rows = gather_rows(np.ma.masked_array(X, hidden), np.ma.masked_array(Y, Y == 1))
+    assert rows.y.tolist() == [3.0, 2.0, 5.0, 4.0]
+    assert [note.partition(" left")[0] for note in rows.notes] == [
+        "1 row without a value of y", "1 row with missing entries",
+    ]  # fmt: skip
+
+
+def test_strings_most_of_which_are_numbers_are_noted() -> None:
+    (note,) = gather_rows(frame(b=["1", "2", "?"] * 2), Y).notes
+    assert note.startswith("Column 'b' is read as a category, but 2 of its 3 different entries ar")
+    assert gather_rows(frame(b=["1", "2", "?"] * 2), Y, categorical=["b"]).notes == ()
+
+
+def test_messages_and_notes_have_no_control_characters() -> None:
+    odd = frame(**{"\x1b[31m": 1.0, "\x1b[1my": [*Y[:5], np.nan]})
+    notes = gather_rows(odd, "\x1b[1my").notes
+    assert notes == (
+        "1 row without a value of \\x1b[1my left out.",
+        "Constant columns keep their value in every proposal: \\x1b[31m.",
+    )
+    for table, y in ((odd, "z"), (odd.assign(**{"\x1b[1my": 1}), "\x1b[1my")):
+        with pytest.raises(UsageError, match=r".") as caught:
+            gather_rows(table, y)
+        assert str(caught.value).isprintable()
 
 
 def test_the_given_table_is_not_changed() -> None:
