@@ -166,10 +166,13 @@ def draw_directions(found: Proposals) -> tuple[Drawing, str]:
         bar.set_label(f"value of {_shorten(found.rows.target)}", parse_math=False)
         bar.outline.set_visible(False)
         _finish(drawing, axes)
-    share = directions.shares.sum()
-    if directions.by_model:
-        return drawing, f"along which the model changes most ({share:.0%} of its squared slopes)"
-    return drawing, f"along which the rows vary most ({share:.0%} of their variance)"
+    share = f"{directions.shares.sum():.0%} of "
+    share += "its squared slopes" if directions.by_model else "their variance"
+    if not all(name.isascii() for name in names):  # the font of the figure may lack letters
+        across, up = (directions.label(axis, names) for axis in (0, 1))
+        share += f"; horizontally {across}, vertically {up}"
+    what = "the model changes" if directions.by_model else "the rows vary"
+    return drawing, f"along which {what} most ({share})"
 
 
 def _shorten(name: str) -> str:

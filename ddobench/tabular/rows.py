@@ -221,7 +221,7 @@ def _as_array(data: Any) -> NDArray[Any]:
         except TypeError as error:
             raise UsageError(f"a tensor must convert to a NumPy array: {error}") from error
     if isinstance(data, np.ma.MaskedArray):
-        data = data.astype(object).filled(np.nan)
+        data = np.ma.filled(data.astype(object), np.nan)
     try:
         array = np.asarray(data)
         if array.dtype.kind == "U" and not isinstance(data, np.ndarray):

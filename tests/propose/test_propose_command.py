@@ -183,7 +183,8 @@ def test_a_folder_in_the_place_of_a_file_is_found_before_anything_is_written(
 
 
 def test_an_entry_is_fixed_as_the_table_writes_it(capsys: pytest.CaptureFixture[str]) -> None:
-    rows = table().assign(dry=[True, False, None] * 20).rename(columns={"a": "a=b"})
+    dry = pd.Series([True, False, None] * 20, dtype=object)
+    rows = table().assign(dry=dry).rename(columns={"a": "a=b"})
     rows.to_csv("rows.csv", index=False)
     fixed = ["--fixed", "dry=true", "--fixed", "a=b=1", "--fixed", "count=3.0"]
     assert main(["rows.csv", *QUICK, *fixed, "--no-check"]) == 0

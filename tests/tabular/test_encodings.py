@@ -35,9 +35,9 @@ def test_every_kind_of_column_is_recognised() -> None:
 
 
 def test_a_category_cannot_be_whole() -> None:
-    for kinds in ({"whole": ["metal"]}, {"whole": ["count"], "categorical": ["count"]}):
+    for name, categorical in (("metal", []), ("count", ["count"])):
         with pytest.raises(UsageError, match=r"is a category and cannot be whole; leave it out of"):
-            encoding(**kinds)
+            encoding(whole=[name], categorical=categorical)
 
 
 def test_a_table_too_large_to_encode_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
