@@ -181,9 +181,9 @@ def test_more_rows_and_another_training_are_asked_for_at_the_sizes_they_are_judg
         assert f"{method} on chain d=41 n=100000: 5 of 5 seeds to run" in lines
     lines = plan("training")
     for method in ("ga", "coms", "vae_ga", "fgm"):
-        for n in (2000, 10000):
+        for d, n in ((11, 2000), (21, 2000), (31, 2000), (41, 2000), (21, 10000)):
             for variant in ("", " training=paper"):
-                assert f"{method} on chain d=21 n={n}{variant}: 10 of 10 seeds to run" in lines
+                assert f"{method} on chain d={d} n={n}{variant}: 10 of 10 seeds to run" in lines
 
 
 def test_the_controls_run_fresh_seeds_of_whatever_their_claims_compare() -> None:
