@@ -46,7 +46,7 @@ from torch import Tensor
 from ddobench.errors import UsageError, check_one_of, check_whole
 from ddobench.graphs import Graph
 from ddobench.models.training import TINY, take_rows
-from ddobench.models.units import (
+from ddobench.models.unit_models import (
     FORMS,
     Form,
     Plan,

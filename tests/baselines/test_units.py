@@ -21,7 +21,7 @@ from ddobench.baselines.units import (
 )
 from ddobench.contracts import Dataset, Method, Privileged, Space
 from ddobench.errors import UsageError
-from ddobench.models.units import Gaussian, Network, Units, UnitStack, UnitTable
+from ddobench.models.unit_models import Gaussian, Network, Units, UnitStack, UnitTable
 from ddobench.parts.coordinates import OwnAxes
 from ddobench.parts.discovery import Complete, GraphInputs
 from ddobench.parts.latents import Identity, Latent, Scores

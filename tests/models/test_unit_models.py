@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from ddobench.models.units import Form, Gaussian, Network, Units, UnitStack
+from ddobench.models.unit_models import Form, Gaussian, Network, Units, UnitStack
 from ddobench.rng import Stream
 
 FORMS = [Gaussian(), Network(4)]
