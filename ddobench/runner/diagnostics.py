@@ -37,7 +37,7 @@ Oracle = Callable[[Tensor], Tensor]  # (S, K, d) -> (S, K), NaN where invalid
 def diagnose(method: Method, problem: Problem, evaluate: Oracle) -> list[dict[str, Any]]:
     """Return the method's own diagnostics of each seed together with those of the harness."""
     reports = [dict(one) for one in method.diagnostics()] or [{} for _ in problem.data.x]
-    insights = method.insight(problem.data.x[:, :ROWS]) if problem.measures else None
+    insights = method.insight(problem.data.x[:, :ROWS].clone()) if problem.measures else None
     if insights:
         for report, found in zip(reports, inspect(insights, problem, evaluate), strict=True):
             report |= found

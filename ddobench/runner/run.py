@@ -1,12 +1,13 @@
 """One stack of seeds, from the drawn problem to the records: the only module that calls the oracle.
 
 The order is fixed: the task draws, the method fits and proposes, and only when all proposals are
-collected does the oracle value them.
+collected does the oracle value them. A method works on copies of the rows, and its scores are
+computed from the rows themselves.
 """
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -87,7 +88,7 @@ def run_seeds(
         "seeds_per_job": spec.stack,
         "batch": len(seeds),
     }
-    data = problem.visible_to(method.privileges(problem.data.space))
+    data = _copy(problem.visible_to(method.privileges(problem.data.space)))
     base = {**base, "privileges": ",".join(sorted(data.privileged.granted))}
     rows = [{**base, **_landmarks(reference)} for reference in references]
     refusal = method.declines(data)
@@ -98,13 +99,13 @@ def run_seeds(
             for seed, row in zip(seeds, rows, strict=True)
         ]
 
-    starts = draw_starts(data, spec.config["budget"]["designs"], task.streams(seeds))
+    starts = draw_starts(problem.data, spec.config["budget"]["designs"], task.streams(seeds))
     began, cpu_began = time.perf_counter(), time.process_time()
     method.fit(data, Streams(seeds, FIT))
     fitted = time.perf_counter()
     trajectory = collect(method, starts, Streams(seeds, PROPOSE), deadline)
     proposed, cpu_proposed = time.perf_counter(), time.process_time()
-    evaluation = _evaluate(method, problem, data, trajectory, references)
+    evaluation = _evaluate(method, problem, trajectory, references)
     evaluated = time.perf_counter()
 
     share = 1 / len(seeds)
@@ -114,14 +115,14 @@ def run_seeds(
         "seconds_evaluate": (evaluated - proposed) * share,
         "seconds_cpu": (cpu_proposed - cpu_began) * share,
     }
-    visible = problem.evaluate(data.best()[:, None])  # (S, 1)
+    visible = problem.evaluate(problem.data.best()[:, None])  # (S, 1)
     best = torch.cat([visible, *evaluation.values], dim=1)
     best = best.nan_to_num(-torch.inf).amax(dim=1)  # (S,)
     failures = {**find_better_than_optimum(problem, best), **method.failures()}
     diagnostics = diagnose(method, problem, problem.evaluate)
     records = []
     for i, row in enumerate(rows):
-        record = _record_one(trajectory, evaluation, i, spec, references[i], task, data)
+        record = _record_one(trajectory, evaluation, i, spec, references[i], task, problem.data)
         failed = {"status": "failed", "reason": failures[i]} if i in failures else {}
         records.append(
             Record(
@@ -136,6 +137,14 @@ def run_seeds(
             )
         )
     return records
+
+
+def _copy(data: Dataset) -> Dataset:
+    """Copy what a method is handed, as it may change it; it takes one more table for each seed."""
+    privileged, hidden = data.privileged, data.privileged.hidden
+    if hidden is not None:
+        privileged = replace(privileged, hidden=replace(hidden, visible=hidden.visible.clone()))
+    return replace(data, x=data.x.clone(), y=data.y.clone(), privileged=privileged)
 
 
 def draw_starts(data: Dataset, count: int, rng: Streams) -> Tensor:
@@ -193,13 +202,12 @@ def evaluate_designs(problem: Problem, x: Tensor) -> Tensor:  # (S, K, d) -> (S,
 def _evaluate(
     method: Method,
     problem: Problem,
-    data: Dataset,
     trajectory: Trajectory,
     references: Sequence[Reference],
 ) -> _Evaluation:
     """Value all collected designs, and compare the fitted model with held-out and visible rows."""
     held_out = _score_held_out(method, problem, references)
-    order = _score_best_rows(method, data, trajectory)
+    order = _score_best_rows(method, problem.data, trajectory)
     values = [problem.evaluate(designs) for designs in trajectory.designs]
     measured: list[Mapping[str, Tensor]] = []
     for designs in trajectory.designs:
@@ -213,7 +221,7 @@ def _score_held_out(
 ) -> list[HeldOut]:
     """Score predictions of the rows that the task has held out, if it has any, for each seed."""
     rows = problem.held_out
-    predicted = None if rows is None else method.predict(rows.x)
+    predicted = None if rows is None else method.predict(rows.x.clone())
     if rows is None or predicted is None:
         return [HeldOut() for _ in references]
     guesses = predicted.detach().cpu().to(torch.float64).numpy()  # (S, H)
