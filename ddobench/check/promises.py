@@ -15,6 +15,7 @@ from torch import Tensor
 from ddobench.contracts import Dataset, Method, Problem, Task
 from ddobench.errors import locate
 from ddobench.runner.build import build_task
+from ddobench.runner.process_state import restored_process
 from ddobench.runner.run import run_seeds
 from ddobench.runner.spec import Specification
 from ddobench.store.records import Record
@@ -88,7 +89,8 @@ class Promise:
     def examine(self, subject: Subject) -> "Finding":
         """Check whether a subject keeps the promise; an exception breaks it."""
         try:
-            found = self.check(subject)
+            with restored_process():
+                found = self.check(subject)
         except (Exception, SystemExit) as error:
             message = " ".join(f"{type(error).__name__}: {error}".split())
             found = f"{message} (at {locate(error)})"

@@ -14,6 +14,7 @@ from ddobench.contracts import Method, Task
 from ddobench.errors import StorageError, locate
 from ddobench.progress import active
 from ddobench.runner.limits import TimeLimitError, fit_seeds, is_out_of_memory, time_limit
+from ddobench.runner.process_state import restored_process
 from ddobench.runner.provenance import describe_machine
 from ddobench.runner.run import run_seeds, sample_task
 from ddobench.runner.spec import Specification
@@ -109,7 +110,7 @@ class _Job:
         return sum((self.run(part) for part in parts), Outcome())
 
     def _try(self, seeds: Sequence[int]) -> list[Record]:
-        with time_limit(self.spec.timeout, len(seeds)) as deadline:
+        with restored_process(), time_limit(self.spec.timeout, len(seeds)) as deadline:
             sample = self.store.sample(self.spec.task, self.spec.task_digest)
             if not sample.exists():
                 self.store.write_sample(sample, sample_task(self.spec, self.task, seeds[0]))
@@ -141,7 +142,10 @@ class _Job:
             except StorageError:
                 raise
             except Exception as broken:  # such as diagnostics that contain themselves
-                row |= {"status": "failed", "reason": f"cannot be stored: {_reason(broken)}"}
+                reason = _reason(broken)
+                if "cannot be stored" not in reason:
+                    reason = f"cannot be stored: {reason}"
+                row |= {"status": "failed", "reason": reason}
                 error = broken
         if row["status"] == "failed":
             trace = "" if error is None else "".join(traceback.format_exception(error))

@@ -14,6 +14,7 @@ from hydra.utils import instantiate
 from ddobench import registry
 from ddobench.errors import UsageError
 from ddobench.identity import Identity, identify, read_identity
+from ddobench.runner.process_state import restored_process
 
 if TYPE_CHECKING:
     from ddobench.contracts import Method, Task  # these need PyTorch, which takes seconds
@@ -101,7 +102,8 @@ def _read_identity(address: str) -> Identity | None:
 def load_class(target: str, key: str) -> type:
     """Import the class a configuration names."""
     try:
-        found = resolve_name(target)
+        with restored_process():
+            found = resolve_name(target)
     except (Exception, SystemExit) as error:
         reason = f"{type(error).__name__}: {error}"
         raise UsageError(f"{key} names {target}, which cannot be imported: {reason}") from error
@@ -123,7 +125,8 @@ def _build(config: Mapping[str, Any], key: str, kind: type[Built]) -> Built:
     for path, node in _targets(bare, key):
         _check_fields(node, path)
     try:
-        built: Built = instantiate(bare, _convert_="all")
+        with restored_process():
+            built: Built = instantiate(bare, _convert_="all")
         return built
     except InstantiationException as error:
         if isinstance(error.__cause__, UsageError):

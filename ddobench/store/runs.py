@@ -197,8 +197,11 @@ class Store:
         return write_whole(place.error(row["seed"]), text)
 
     def cache(self, task: str) -> ArrayCache:
-        """Return what methods of a task (named by its digest) share between runs."""
-        return ArrayCache(self.folder / _CACHE, task)
+        """Return what methods of a task (named by its digest) share between runs.
+
+        Its folder is absolute, as a method that uses it may change the current folder.
+        """
+        return ArrayCache((self.folder / _CACHE).absolute(), task)
 
     def sample(self, task: str, digest: str) -> Path:
         """Return the file that shows what a task looks like, one for each configuration of it."""

@@ -1,8 +1,13 @@
 """A careless method spoils neither its own scores nor the runs of others."""
 
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -10,8 +15,12 @@ from torch import Tensor
 from ddobench.check.promises import compare_records
 from ddobench.contracts import Dataset, HiddenRows, Method, Privilege, Space, Task
 from ddobench.rng import Streams
+from ddobench.runner.batches import Outcome, execute
+from ddobench.runner.build import load_class
+from ddobench.runner.process_state import restored_process
 from ddobench.runner.run import run_seeds
 from ddobench.store.records import Record
+from ddobench.store.runs import Store, load
 from tests.support.fakes import Climb, Sum, SumProblem, specify_fake
 
 
@@ -90,3 +99,104 @@ def tensors_of(problem: SumProblem) -> list[Tensor]:
     assert problem.held_out is not None
     data, rows = problem.data, problem.held_out
     return [data.x, data.y, problem.hidden, rows.x, rows.y]
+
+
+@pytest.fixture(autouse=True)
+def _restored() -> Iterator[None]:
+    """Let no test change the process for others."""
+    with restored_process():
+        yield
+
+
+class Moves(Climb):
+    """Goes to another folder, and uses the cache there."""
+
+    folder: ClassVar[Path]
+
+    def fit(self, data: Dataset, rng: Streams) -> None:
+        """Move, then fit."""
+        os.chdir(self.folder)
+        self.cache.put("array", {}, rng.seeds[0], {"zeros": np.zeros(1)})
+        super().fit(data, rng)
+
+
+def test_a_method_that_changes_the_current_folder_is_stored_where_it_was_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Moves, "folder", tmp_path / "elsewhere", raising=False)
+    Moves.folder.mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert execute(specify_fake(Moves), [0, 1], Store("runs")) == Outcome(ok=2)
+    assert Path.cwd() == tmp_path
+    assert load(tmp_path / "runs")["status"].tolist() == ["ok", "ok"]
+    assert list((tmp_path / "runs" / ".cache").rglob("seed-00000.npz"))
+    assert not list(Moves.folder.iterdir())
+
+
+def test_importing_a_class_does_not_change_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "moves_on_import.py").write_text("import os; os.chdir('/')\nclass Mine: ...\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    load_class("moves_on_import.Mine", "method")
+    del sys.modules["moves_on_import"]
+    assert Path.cwd() == tmp_path
+
+
+class ChangesProcess(Climb):
+    """Changes a setting of PyTorch or NumPy while it fits."""
+
+    change: ClassVar[Callable[[], object]]
+
+    def fit(self, data: Dataset, rng: Streams) -> None:
+        """Change it after fitting."""
+        super().fit(data, rng)
+        type(self).change()
+
+
+@pytest.mark.parametrize(
+    ("change", "read"),
+    [
+        (lambda: torch.set_default_dtype(torch.float64), torch.get_default_dtype),
+        (lambda: torch.set_default_device("meta"), torch.get_default_device),
+        (lambda: torch.set_grad_enabled(False), torch.is_grad_enabled),
+        (lambda: torch.set_num_threads(3), torch.get_num_threads),
+        (lambda: torch.set_float32_matmul_precision("high"), torch.get_float32_matmul_precision),
+        (lambda: torch.use_deterministic_algorithms(True), torch.get_deterministic_debug_mode),
+        (lambda: np.seterr(all="raise"), np.geterr),
+    ],
+    ids=["dtype", "device", "grad", "threads", "matmul", "deterministic", "numpy"],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_a_setting_that_a_method_changes_is_restored_after_its_stack(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[], object],
+    read: Callable[[], object],
+) -> None:
+    before = read()
+    monkeypatch.setattr(ChangesProcess, "change", staticmethod(change), raising=False)
+    execute(specify_fake(ChangesProcess), [0], Store(tmp_path))
+    assert read() == before
+    assert execute(specify_fake(Climb), [0], Store(tmp_path)) == Outcome(ok=1)
+
+
+class DeepDiagnostics(Climb):
+    """Nests the diagnostics of its first seed deeper than any reader follows."""
+
+    def diagnostics(self) -> Sequence[Mapping[str, Any]]:
+        """Nest them."""
+        nested: list[Any] = []
+        for _ in range(80):
+            nested = [nested]
+        return [{"nested": nested}, *({} for _ in self._weights[1:])]
+
+
+def test_diagnostics_that_are_refused_make_a_failed_run_and_the_others_go_on(
+    tmp_path: Path,
+) -> None:
+    assert execute(specify_fake(DeepDiagnostics), [0, 1], Store(tmp_path)) == Outcome(1, 0, 1)
+    runs = load(tmp_path).set_index("seed")
+    assert runs["status"].to_dict() == {0: "failed", 1: "ok"}
+    assert runs["reason"][0].startswith("ValueError: the diagnostics of this run cannot be stored:")
