@@ -7,6 +7,7 @@ from math import isfinite
 from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent
+LONGEST_MESSAGE = 2_000  # characters, for a terminal and for a stored reason
 _LIBRARIES = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib"))
 
 
@@ -53,6 +54,16 @@ def check_finite(name: str, value: object) -> None:
             check_finite(f"{name}[{index}]", item)
     elif isinstance(value, float) and not isfinite(value):
         raise UsageError(f"{name} must be a finite number, got {value}")
+
+
+def read_message(error: BaseException) -> str:
+    """Return the message of an error, cut if it is very long, also if reading it fails."""
+    try:
+        return str(error)[:LONGEST_MESSAGE]
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # of a class that is not ours
+        return "its message cannot be read"
 
 
 def locate(error: BaseException) -> str:

@@ -45,7 +45,7 @@ def test_tasks_and_baselines_are_never_import_names_of_the_top_level(folder: str
     [
         ("instantiate(", "ddobench/runner/build.py"),
         (".evaluate(", "ddobench/runner/run.py"),
-        ("TimeLimitError) as", "ddobench/runner/batches.py"),
+        ("_raise_if_final(", "ddobench/runner/batches.py"),
         ("pq.ParquetWriter(", "ddobench/store/parquet.py"),
         ("= to_stored(record", "ddobench/store/runs.py"),
     ],

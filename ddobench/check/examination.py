@@ -66,7 +66,9 @@ def _examine_pair(subject: Subject, promises: Sequence[Promise]) -> Section:
     title = subject.spec.title
     try:
         reason = subject.refusal()
-    except (Exception, SystemExit):  # the first promise fails on it too, and reports it
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # the first promise fails on it too, and reports it
         reason = None
     if reason is None:
         return title, examine_all(subject, promises)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ddobench.contracts import Dataset, Method, Problem, Task
-from ddobench.errors import locate
+from ddobench.errors import locate, read_message
 from ddobench.runner.build import build_task
 from ddobench.runner.process_state import restored_process
 from ddobench.runner.run import run_seeds
@@ -91,8 +91,10 @@ class Promise:
         try:
             with restored_process():
                 found = self.check(subject)
-        except (Exception, SystemExit) as error:
-            message = " ".join(f"{type(error).__name__}: {error}".split())
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            message = " ".join(f"{type(error).__name__}: {read_message(error)}".split())
             found = f"{message} (at {locate(error)})"
         return Finding(self, "kept" if found is None else "broken", found or "")
 

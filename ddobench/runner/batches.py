@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ddobench.contracts import Method, Task
-from ddobench.errors import StorageError, locate
+from ddobench.errors import LONGEST_MESSAGE, StorageError, locate, read_message
 from ddobench.progress import active
 from ddobench.runner.limits import TimeLimitError, fit_seeds, is_out_of_memory, time_limit
-from ddobench.runner.process_state import restored_process
+from ddobench.runner.process_state import exit_as_error, restored_process
 from ddobench.runner.provenance import describe_machine
 from ddobench.runner.run import run_seeds, sample_task
 from ddobench.runner.spec import Specification
@@ -22,6 +22,8 @@ from ddobench.seeds import format_seeds
 from ddobench.store.cache import ArrayCache
 from ddobench.store.records import Record
 from ddobench.store.runs import Place, Store
+
+_LONGEST_LINE = 10_000  # characters of a traceback
 
 log = logging.getLogger(__name__)
 
@@ -97,9 +99,8 @@ class _Job:
         """Run a batch and store its records; a batch that fails is split and tried again."""
         try:
             records = self._try(seeds)
-        except StorageError:
-            raise  # no other run could be stored either
-        except (Exception, SystemExit, TimeLimitError) as error:
+        except BaseException as error:  # SystemExit too: signals arrive as KeyboardInterrupt
+            _raise_if_final(error)
             if len(seeds) == 1:
                 failed = {"seed": seeds[0], "status": "failed", "reason": _reason(error)}
                 return self._store(Record({**self.base, **failed}), error)
@@ -110,7 +111,8 @@ class _Job:
         return sum((self.run(part) for part in parts), Outcome())
 
     def _try(self, seeds: Sequence[int]) -> list[Record]:
-        with restored_process(), time_limit(self.spec.timeout, len(seeds)) as deadline:
+        limit = time_limit(self.spec.timeout, len(seeds))
+        with restored_process(), exit_as_error(), limit as deadline:
             sample = self.store.sample(self.spec.task, self.spec.task_digest)
             if not sample.exists():
                 self.store.write_sample(sample, sample_task(self.spec, self.task, seeds[0]))
@@ -139,16 +141,16 @@ class _Job:
         if row["status"] != "failed":
             try:
                 self.store.write(self.place, record)
-            except StorageError:
-                raise
-            except Exception as broken:  # such as diagnostics that contain themselves
+            except BaseException as broken:  # such as diagnostics that contain themselves
+                _raise_if_final(broken)
                 reason = _reason(broken)
                 if "cannot be stored" not in reason:
                     reason = f"cannot be stored: {reason}"
                 row |= {"status": "failed", "reason": reason}
                 error = broken
         if row["status"] == "failed":
-            trace = "" if error is None else "".join(traceback.format_exception(error))
+            row["reason"] = row["reason"][:LONGEST_MESSAGE]
+            trace = "" if error is None else _trace(error)
             file = self.store.write_failure(self.place, row, trace)
             where = "" if error is None else f", at {locate(error)} (traceback in {file})"
             log.warning(
@@ -157,11 +159,27 @@ class _Job:
         return Outcome(**{row["status"]: 1})
 
 
+def _raise_if_final(error: BaseException) -> None:
+    """Raise an error that ends a sweep: the user's interrupt, or that no run can be stored."""
+    if isinstance(error, StorageError | KeyboardInterrupt):
+        raise error
+    if isinstance(error, BaseExceptionGroup) and error.subgroup(KeyboardInterrupt):
+        raise KeyboardInterrupt from error
+
+
+def _trace(error: BaseException) -> str:
+    """Return the traceback of an error, its message cut if it is very long."""
+    try:
+        return "".join(line[:_LONGEST_LINE] for line in traceback.format_exception(error))
+    except Exception:  # of a class that is not ours
+        return "".join(traceback.format_tb(error.__traceback__))
+
+
 def _reason(error: BaseException) -> str:
     """Return the first line of an error, with its type unless it is a time limit."""
     if isinstance(error, TimeLimitError):
         return str(error)
-    return f"{type(error).__name__}: {error}".splitlines()[0]
+    return f"{type(error).__name__}: {read_message(error)}".splitlines()[0]
 
 
 def _base_row(spec: Specification, command: str) -> dict[str, Any]:

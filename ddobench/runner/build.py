@@ -12,7 +12,7 @@ from hydra.errors import InstantiationException
 from hydra.utils import instantiate
 
 from ddobench import registry
-from ddobench.errors import UsageError
+from ddobench.errors import UsageError, read_message
 from ddobench.identity import Identity, identify, read_identity
 from ddobench.runner.process_state import restored_process
 
@@ -104,8 +104,10 @@ def load_class(target: str, key: str) -> type:
     try:
         with restored_process():
             found = resolve_name(target)
-    except (Exception, SystemExit) as error:
-        reason = f"{type(error).__name__}: {error}"
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        reason = f"{type(error).__name__}: {read_message(error)}"
         raise UsageError(f"{key} names {target}, which cannot be imported: {reason}") from error
     if not isinstance(found, type):
         raise UsageError(f"{key} names {target}, which is not a class")

@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
-from ddobench.errors import UsageError
+from ddobench.errors import UsageError, read_message
 
 # The environment variable that tells the worker processes of a launcher how many of them
 # share this machine; it is set while jobs are launched (`cli/workers.py`).
@@ -100,7 +100,7 @@ def is_out_of_memory(error: BaseException) -> bool:
     if isinstance(error, MemoryError | torch.OutOfMemoryError):
         return True
     return isinstance(error, RuntimeError) and any(
-        words in str(error).lower() for words in _OUT_OF_MEMORY
+        words in read_message(error).lower() for words in _OUT_OF_MEMORY
     )
 
 

@@ -1,10 +1,10 @@
-"""Settings of the whole process that a careless task or method may change."""
+"""What a careless task or method may do to the whole process: change its settings, or end it."""
 
 import contextlib
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -22,6 +22,26 @@ def restored_process() -> Iterator[None]:
         for (read, restore), value in zip(settings, before, strict=True):
             if read() != value:
                 restore(value)
+
+
+@contextlib.contextmanager
+def exit_as_error() -> Iterator[None]:
+    """Raise SystemExit where `os._exit` would end this process without a word.
+
+    Forked processes, such as those of multiprocessing, end as usual.
+    """
+    end, process = os._exit, os.getpid()
+
+    def raise_exit(status: int) -> NoReturn:
+        if os.getpid() != process:
+            end(status)
+        raise SystemExit(f"os._exit({status}) was called")
+
+    os._exit = raise_exit
+    try:
+        yield
+    finally:
+        os._exit = end
 
 
 def _list_settings() -> list[Setting]:

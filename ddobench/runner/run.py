@@ -123,7 +123,7 @@ def run_seeds(
     records = []
     for i, row in enumerate(rows):
         record = _record_one(trajectory, evaluation, i, spec, references[i], task, problem.data)
-        failed = {"status": "failed", "reason": failures[i]} if i in failures else {}
+        failed = {"status": "failed", "reason": str(failures[i])} if i in failures else {}
         records.append(
             Record(
                 row={**row, **record.row, **seconds, "seed": seeds[i], **failed},

@@ -1,5 +1,7 @@
 """A careless method spoils neither its own scores nor the runs of others."""
 
+import asyncio
+import multiprocessing
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -200,3 +202,87 @@ def test_diagnostics_that_are_refused_make_a_failed_run_and_the_others_go_on(
     runs = load(tmp_path).set_index("seed")
     assert runs["status"].to_dict() == {0: "failed", 1: "ok"}
     assert runs["reason"][0].startswith("ValueError: the diagnostics of this run cannot be stored:")
+
+
+class UnreadableError(RuntimeError):
+    """An error without a message."""
+
+    def __str__(self) -> str:
+        raise GeneratorExit
+
+
+class BreaksForOne(Climb):
+    """Raises for seed 1."""
+
+    error: ClassVar[BaseException] = ArithmeticError()
+
+    def fit(self, data: Dataset, rng: Streams) -> None:
+        """Raise, or fit."""
+        if 1 in rng.seeds:
+            raise self.error
+        super().fit(data, rng)
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (asyncio.CancelledError("stopped"), "CancelledError: stopped"),
+        (GeneratorExit("left"), "GeneratorExit: left"),
+        (SystemExit(0), "SystemExit: 0"),
+        (
+            BaseExceptionGroup("both", [GeneratorExit(), asyncio.CancelledError()]),
+            "BaseExceptionGroup: both (2 sub-exceptions)",
+        ),
+        (UnreadableError(), "UnreadableError: its message cannot be read"),
+        (ArithmeticError("x" * 20_000_000), "ArithmeticError: " + "x" * 1983),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_any_error_of_a_method_is_a_failed_run_and_the_others_go_on(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    error: BaseException,
+    reason: str,
+) -> None:
+    monkeypatch.setattr(BreaksForOne, "error", error)
+    assert execute(specify_fake(BreaksForOne), [0, 1, 2], Store(tmp_path)) == Outcome(2, 0, 1)
+    runs = load(tmp_path).set_index("seed")
+    assert runs["status"].to_dict() == {0: "ok", 1: "failed", 2: "ok"}
+    assert runs["reason"][1] == reason
+    trace = (tmp_path / runs["path"][1]).read_text()
+    assert "in fit" in trace
+    assert len(trace) < 100_000
+    assert max(map(len, caplog.messages)) < 10_000
+
+
+@pytest.mark.parametrize(
+    "error", [KeyboardInterrupt(), BaseExceptionGroup("", [ValueError(), KeyboardInterrupt()])]
+)
+def test_an_interrupt_ends_a_sweep(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    monkeypatch.setattr(BreaksForOne, "error", error)
+    with pytest.raises(KeyboardInterrupt):
+        execute(specify_fake(BreaksForOne), [0, 1, 2], Store(tmp_path))
+    assert not list(tmp_path.rglob("*.error.json"))
+
+
+class EndsTheProcess(Climb):
+    """Ends a process of its own, and then the one that it runs in."""
+
+    def fit(self, data: Dataset, rng: Streams) -> None:  # noqa: ARG002
+        """End them."""
+        child = multiprocessing.get_context("fork").Process(target=os._exit, args=(3,))
+        child.start()
+        child.join()
+        assert child.exitcode == 3
+        os._exit(0)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # forking beside threads
+def test_a_method_that_ends_the_process_is_a_failed_run(tmp_path: Path) -> None:
+    end = os._exit
+    assert execute(specify_fake(EndsTheProcess), [0], Store(tmp_path)) == Outcome(failed=1)
+    assert load(tmp_path)["reason"].tolist() == ["SystemExit: os._exit(0) was called"]
+    assert os._exit is end
