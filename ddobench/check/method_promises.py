@@ -117,14 +117,17 @@ def global_generators(subject: Subject) -> str | None:
 
 
 def oracle(subject: Subject) -> str | None:
-    """Check whether fitting or proposing calls the oracle."""
+    """Check whether fitting or proposing calls the oracle by its public method.
+
+    Other ways to it, such as the frames of the caller, are not watched.
+    """
     calls, _ = _fit_and_propose(subject)
-    return f"the oracle was called {calls} times before the end" if calls else None
+    return f"it was called {calls} times" if calls else None
 
 
 @contextmanager
 def _watch_oracle() -> Iterator[list[int]]:
-    """Yield a list that receives the number of designs of every call of the oracle."""
+    """Yield a list that receives the number of designs of every call of Problem.evaluate."""
     calls: list[int] = []
     original = Problem.evaluate
 
@@ -166,7 +169,7 @@ def _run_again(subject: Subject) -> tuple[list[Record], list[str]]:
 
 @lru_cache(maxsize=1)
 def _fit_and_propose(subject: Subject) -> tuple[int, list[str]]:
-    """Return how often a method calls the oracle, and which of its inputs it changes."""
+    """Return how often a method calls Problem.evaluate, and which of its inputs it changes."""
     method = subject.method()
     seeds = _SEEDS[: method.seeds_at_once]
     problem = subject.task().problem(seeds)  # outside the watch: a task may call its oracle here
@@ -216,7 +219,7 @@ METHOD_PROMISES = (
         global_generators,
     ),
     Promise(
-        "the oracle is not called while a method fits and proposes",
+        "Problem.evaluate is not called while a method fits and proposes",
         "learn from data.x and data.y only",
         oracle,
     ),

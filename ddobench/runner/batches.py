@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from ddobench.contracts import Method, Task
@@ -20,6 +21,7 @@ from ddobench.runner.run import run_seeds, sample_task
 from ddobench.runner.spec import Specification
 from ddobench.seeds import format_seeds
 from ddobench.store.cache import ArrayCache
+from ddobench.store.checks import read_sample
 from ddobench.store.records import Record
 from ddobench.store.runs import Place, Store
 
@@ -114,7 +116,7 @@ class _Job:
         limit = time_limit(self.spec.timeout, len(seeds))
         with restored_process(), exit_as_error(), limit as deadline:
             sample = self.store.sample(self.spec.task, self.spec.task_digest)
-            if not sample.exists():
+            if not _is_readable(sample):
                 self.store.write_sample(sample, sample_task(self.spec, self.task, seeds[0]))
             method = self.spec.build_method()
             method.cache = self.cache
@@ -157,6 +159,15 @@ class _Job:
                 "%s seed %d failed: %s%s", self.spec.title, row["seed"], row["reason"], where
             )
         return Outcome(**{row["status"]: 1})
+
+
+def _is_readable(sample: Path) -> bool:
+    """Return whether the sample of a task is stored and sound."""
+    try:
+        read_sample(sample)
+    except Exception:  # a damaged file may be wrong in any way
+        return False
+    return True
 
 
 def _raise_if_final(error: BaseException) -> None:

@@ -160,7 +160,7 @@ def collect(
     trajectory = Trajectory()
     for proposal in track(method.propose(starts, rng), "iteration"):
         deadline.check()
-        designs = proposal.designs.detach().cpu().clone()
+        designs = _check_real("a proposal", proposal.designs).detach().cpu().clone()
         _check_shape(designs, starts, trajectory)
         predicted = proposal.predicted
         if predicted is None:
@@ -170,6 +170,8 @@ def collect(
                 f"predictions must be (S, K) = {tuple(designs.shape[:2])}, "
                 f"got {tuple(predicted.shape)}"
             )
+        if predicted is not None:
+            _check_real("a prediction", predicted)
         last = trajectory.iterations[-1] if trajectory.iterations else -1
         iteration = last + 1 if proposal.iteration is None else proposal.iteration
         if iteration <= last:
@@ -180,6 +182,14 @@ def collect(
     if not trajectory.designs:
         raise ValueError("the method proposed nothing; propose() must yield at least once")
     return trajectory
+
+
+def _check_real(name: str, numbers: Tensor) -> Tensor:
+    """Return a method's numbers, or raise if they are complex: only real parts would be stored."""
+    if numbers.is_complex():
+        kind = str(numbers.dtype).removeprefix("torch.")
+        raise ValueError(f"{name} must be of real numbers, got {kind}; return its .real part")
+    return numbers
 
 
 def _check_shape(designs: Tensor, starts: Tensor, trajectory: Trajectory) -> None:
@@ -224,7 +234,9 @@ def _score_held_out(
     predicted = None if rows is None else method.predict(rows.x.clone())
     if rows is None or predicted is None:
         return [HeldOut() for _ in references]
-    guesses = predicted.detach().cpu().to(torch.float64).numpy()  # (S, H)
+    guesses = (
+        _check_real("a prediction", predicted).detach().cpu().to(torch.float64).numpy()
+    )  # (S, H)
     return [
         HeldOut.of(y.numpy(), guesses[i], reference)
         for i, (y, reference) in enumerate(zip(rows.y, references, strict=True))
@@ -242,7 +254,7 @@ def _score_best_rows(method: Method, data: Dataset, trajectory: Trajectory) -> l
     predicted = method.predict(rows.to(trajectory.designs[-1].dtype)) if predicts else None
     if predicted is None:
         return [float("nan")] * len(best)
-    guesses = predicted.detach().cpu().to(torch.float64).numpy()
+    guesses = _check_real("a prediction", predicted).detach().cpu().to(torch.float64).numpy()
     truth = torch.take_along_dim(data.y, best, dim=1).numpy()
     return [overlap_area(guess, y) for guess, y in zip(guesses, truth, strict=True)]
 

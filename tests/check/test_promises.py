@@ -54,7 +54,7 @@ BROKEN_METHODS: dict[type[Method], tuple[str, str]] = {
     broken.ChangesEveryRun: ("the same seed gives the same result", r"is .* and "),
     broken.MixesSeeds: ("a seed's result does not depend", r"in stacks of 10 and 1 seeds"),
     broken.SeedsGlobalGenerator: ("no global generator", "torch was used"),
-    broken.CallsOracle: ("the oracle is not called", "the oracle was called 1 times"),
+    broken.CallsOracle: ("Problem.evaluate is not called", "it was called 1 times"),
     broken.ChangesValues: ("the visible table and the starts", "y changed"),
 }
 

@@ -15,12 +15,13 @@ import torch
 from torch import Tensor
 
 from ddobench.check.promises import compare_records
-from ddobench.contracts import Dataset, HiddenRows, Method, Privilege, Space, Task
+from ddobench.contracts import Dataset, HiddenRows, Method, Privilege, Proposal, Space, Task
 from ddobench.rng import Streams
 from ddobench.runner.batches import Outcome, execute
 from ddobench.runner.build import load_class
 from ddobench.runner.process_state import restored_process
 from ddobench.runner.run import run_seeds
+from ddobench.store.checks import read_sample
 from ddobench.store.records import Record
 from ddobench.store.runs import Store, load
 from tests.support.fakes import Climb, Sum, SumProblem, specify_fake
@@ -286,3 +287,41 @@ def test_a_method_that_ends_the_process_is_a_failed_run(tmp_path: Path) -> None:
     assert execute(specify_fake(EndsTheProcess), [0], Store(tmp_path)) == Outcome(failed=1)
     assert load(tmp_path)["reason"].tolist() == ["SystemExit: os._exit(0) was called"]
     assert os._exit is end
+
+
+class Complex(Climb):
+    """Proposes or predicts complex numbers."""
+
+    predicts: ClassVar[bool] = False
+
+    def propose(self, starts: Tensor, rng: Streams) -> Iterator[Proposal]:
+        """Add an imaginary part to the proposals."""
+        for proposal in super().propose(starts, rng):
+            yield proposal if self.predicts else Proposal(proposal.designs + 1j)
+
+    def predict(self, x: Tensor) -> Tensor:
+        """Add an imaginary part."""
+        return super().predict(x) + 1j
+
+
+@pytest.mark.parametrize(("predicts", "what"), [(False, "a proposal"), (True, "a prediction")])
+def test_complex_numbers_are_refused(
+    monkeypatch: pytest.MonkeyPatch, predicts: bool, what: str
+) -> None:
+    monkeypatch.setattr(Complex, "predicts", predicts)
+    sentence = rf"^{what} must be of real numbers, got complex64; return its \.real part$"
+    with pytest.raises(ValueError, match=sentence):
+        run_fake(Complex)
+
+
+def test_a_damaged_sample_of_a_task_is_made_anew(tmp_path: Path) -> None:
+    store, spec = Store(tmp_path), specify_fake(Climb)
+    execute(spec, [0], store)
+    path = store.sample(spec.task, spec.task_digest)
+    sound = path.read_text()
+    path.write_text(sound.replace("sum", "mus"))
+    execute(spec, [1], store)
+    assert read_sample(path).title == "sum"
+    kept = path.stat().st_mtime_ns
+    execute(spec, [2], store)
+    assert path.stat().st_mtime_ns == kept
