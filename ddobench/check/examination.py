@@ -9,6 +9,7 @@ from ddobench.check.promises import Finding, Promise, Subject, examine_all
 from ddobench.check.task_promises import TASK_PROMISES
 from ddobench.cli.hooks import specify_points
 from ddobench.errors import UsageError
+from ddobench.runner.process_state import exit_as_error, restored_process
 
 Section = tuple[str, Iterable[Finding]]  # a title, and the findings below it
 
@@ -65,7 +66,8 @@ def _examine_pair(subject: Subject, promises: Sequence[Promise]) -> Section:
     """Check a method on a task, or how it declines the task."""
     title = subject.spec.title
     try:
-        reason = subject.refusal()
+        with restored_process(), exit_as_error():
+            reason = subject.refusal()
     except KeyboardInterrupt:
         raise
     except BaseException:  # the first promise fails on it too, and reports it

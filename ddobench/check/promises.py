@@ -15,7 +15,7 @@ from torch import Tensor
 from ddobench.contracts import Dataset, Method, Problem, Task
 from ddobench.errors import locate, read_message
 from ddobench.runner.build import build_task
-from ddobench.runner.process_state import restored_process
+from ddobench.runner.process_state import exit_as_error, restored_process
 from ddobench.runner.run import run_seeds
 from ddobench.runner.spec import Specification
 from ddobench.store.records import Record
@@ -89,7 +89,7 @@ class Promise:
     def examine(self, subject: Subject) -> "Finding":
         """Check whether a subject keeps the promise; an exception breaks it."""
         try:
-            with restored_process():
+            with restored_process(), exit_as_error():
                 found = self.check(subject)
         except KeyboardInterrupt:
             raise

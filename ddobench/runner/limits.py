@@ -27,7 +27,9 @@ SHARE = 0.5  # of the free memory that a batch may take
 PROGRAM_BYTES = 0.5e9  # taken by Python and PyTorch before they do anything
 ALARM_SECONDS = 1.0  # between alarms
 _FLOAT_BYTES = 8
-_COPIES = 12  # of its table that a seed holds at once; measured: linear, ga 6, fgm, units 10
+# Copies of its table that a seed holds at once: one that the harness keeps, and what was measured
+# of methods (linear, ga 6, fgm, units 10), with some room.
+_COPIES = 13
 _OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "out of memory", "alloc_cpu")
 _SLURM = "SLURM_MEM_PER_NODE"  # megabytes that a job asked for
 _CGROUP = Path("/sys/fs/cgroup")

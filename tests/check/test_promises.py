@@ -50,6 +50,8 @@ BROKEN_METHODS: dict[type[Method], tuple[str, str]] = {
     broken.WrongShape: ("a run gives a complete record", r"a proposal must be .* got \(2, 5, 6\)"),
     broken.ProposesNothing: ("a run gives a complete record", "the method proposed nothing"),
     broken.Exits: ("a run gives a complete record", r"SystemExit: 0 \(at .*broken.py:\d+\)"),
+    broken.EndsProcess: ("a run gives a complete record", r"SystemExit: os._exit\(0\) was called"),
+    broken.Cancelled: ("a run gives a complete record", r"CancelledError: stopped \(at .*broken"),
     broken.CircularDiagnostics: ("a run can be stored", r"[Cc]ircular reference"),
     broken.ChangesEveryRun: ("the same seed gives the same result", r"is .* and "),
     broken.MixesSeeds: ("a seed's result does not depend", r"in stacks of 10 and 1 seeds"),

@@ -1,5 +1,7 @@
 """Tasks and methods that each break one promise of `ddobench.check`."""
 
+import asyncio
+import os
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -209,6 +211,18 @@ class ProposesNothing(Climb):
 class Exits(Climb):
     def fit(self, data: Dataset, rng: Streams) -> None:  # noqa: ARG002
         sys.exit(0)
+
+
+@dataclass(kw_only=True)
+class EndsProcess(Climb):
+    def declines(self, data: Dataset) -> str | None:  # noqa: ARG002
+        os._exit(0)
+
+
+@dataclass(kw_only=True)
+class Cancelled(Climb):
+    def fit(self, data: Dataset, rng: Streams) -> None:  # noqa: ARG002
+        raise asyncio.CancelledError("stopped")
 
 
 @dataclass(kw_only=True)
