@@ -190,7 +190,7 @@ def _reason(error: BaseException) -> str:
     """Return the first line of an error, with its type unless it is a time limit."""
     if isinstance(error, TimeLimitError):
         return str(error)
-    return f"{type(error).__name__}: {read_message(error)}".splitlines()[0]
+    return f"{type(error).__name__}: {read_message(error)}".splitlines()[0].removesuffix(": ")
 
 
 def _base_row(spec: Specification, command: str) -> dict[str, Any]:
