@@ -8,6 +8,7 @@ import io
 import logging
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -25,6 +26,7 @@ from matplotlib.figure import Figure as Drawing
 from ddobench.progress import track
 from ddobench.report.data import ReportData
 from ddobench.report.figures.draw import LOOK
+from ddobench.report.tables.formatting import escape_controls
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +60,7 @@ class Figure:
 
     def render(self, ending: str) -> bytes:
         """Return the bytes of an SVG, PNG or PDF file, the same for the same numbers."""
-        with mpl.rc_context(LOOK):
+        with mpl.rc_context(LOOK), _any_glyph():
             return render_drawing(self.plot.draw(self.data), ending)
 
 
@@ -68,9 +70,20 @@ FigureFunction = Callable[[ReportData], Iterator[Figure]]
 def render_drawing(drawing: Drawing, ending: str) -> bytes:
     """Return the bytes of a file, the same for the same drawing."""
     buffer = io.BytesIO()
-    with mpl.rc_context(LOOK):
+    with mpl.rc_context(LOOK), _any_glyph():
         drawing.savefig(buffer, format=ending, dpi=300, metadata=_UNDATED[ending])
-    return buffer.getvalue()
+    content = buffer.getvalue()
+    if ending == "svg":  # whose comments contain the texts; XML allows no control characters
+        return escape_controls(content.decode()).encode()
+    return content
+
+
+@contextmanager
+def _any_glyph() -> Iterator[None]:
+    """Draw a box for a character that the font lacks, such as a Chinese one, without a warning."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        yield
 
 
 def render_all(
