@@ -201,7 +201,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     texts = {"label": f"{MARKUP} {CONTROLS}", "method_variant": f"x={MARKUP}{CONTROLS}",
              "task_variant": f"{MARKUP}{CONTROLS}", "command": f"a\n```\n{MARKUP}{CONTROLS}",
              "reason": f"{MARKUP}{CONTROLS}"}  # fmt: skip
-    config = {"task": {}, "method": {f"# {MARKUP}{CONTROLS}": 1}}
+    config: dict[str, dict[str, object]] = {"task": {}, "method": {f"# {MARKUP}{CONTROLS}": 1}}
     for side, value in (("a", 4.0), ("b", 3.0)):
         config["method"][f"[x]: http://example.org '{CONTROLS}"] = f"{value}'"
         rows = [run_row("ga", d, seed, final_model=value, digest=f"{side}{d}", **texts)
