@@ -198,7 +198,7 @@ def test_a_text_that_a_spreadsheet_would_compute_is_a_text_in_every_csv(tmp_path
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with a report and two comparisons of runs whose texts are hostile."""
     folder = tmp_path_factory.mktemp("hostile")
-    texts = {"label": f"{MARKUP} {CONTROLS}", "method_variant": f"x={MARKUP}{CONTROLS}",
+    texts = {"budget": f"x{CONTROLS}", "label": f"{MARKUP} {CONTROLS}", "method_variant": f"x={MARKUP}{CONTROLS}",
              "task_variant": f"{MARKUP}{CONTROLS}", "command": f"a\n```\n{MARKUP}{CONTROLS}",
              "reason": f"{MARKUP}{CONTROLS}"}  # fmt: skip
     config: dict[str, dict[str, object]] = {"task": {}, "method": {f"# {MARKUP}{CONTROLS}": 1}}
@@ -261,7 +261,7 @@ def test_no_control_character_of_a_record_reaches_the_terminal(
     a, b = hostile.parent / "a", hostile.parent / "b"
     compare([str(a), str(b), "--all"])
     with pytest.raises(SystemExit):
-        compare([str(a), str(b), "method=none"])
+        compare([str(a), str(b), "budget=none"])
     with pytest.raises(UsageError) as caught:
         write_report(a, hostile, filters={"budget": "none"})
     printed = capsys.readouterr()
