@@ -198,7 +198,8 @@ def test_a_text_that_a_spreadsheet_would_compute_is_a_text_in_every_csv(tmp_path
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with a report and two comparisons of runs whose texts are hostile."""
     folder = tmp_path_factory.mktemp("hostile")
-    texts = {"budget": f"x{CONTROLS}", "label": f"{MARKUP} {CONTROLS}", "method_variant": f"x={MARKUP}{CONTROLS}",
+    texts = {"budget": f"x{CONTROLS}", "label": f"{MARKUP} {CONTROLS}",
+             "method_variant": f"x={MARKUP}{CONTROLS}",
              "task_variant": f"{MARKUP}{CONTROLS}", "command": f"a\n```\n{MARKUP}{CONTROLS}",
              "reason": f"{MARKUP}{CONTROLS}"}  # fmt: skip
     config: dict[str, dict[str, object]] = {"task": {}, "method": {f"# {MARKUP}{CONTROLS}": 1}}
