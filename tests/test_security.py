@@ -7,26 +7,31 @@ clear away: report/test_manifest. LaTeX is escaped: report/test_tables.
 
 import ast
 import base64
+import gzip
+import json
 import pickle
 import re
 from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from markdown_it import MarkdownIt
 
 from ddobench.compare.__main__ import main as compare
 from ddobench.errors import UsageError
 from ddobench.report import write_report
 from ddobench.report.claims import read_claims
 from ddobench.report.data import ReportData
-from ddobench.report.tables.formatting import to_csv
+from ddobench.report.tables.formatting import escape_markdown, to_csv
 from ddobench.store.cache import ArrayCache
 from ddobench.store.parquet import to_bytes, to_stored
 from ddobench.store.records import Record
-from ddobench.store.runs import read_diagnostics
+from ddobench.store.runs import Store, read_diagnostics
 from tests.support.pages import open_page
 from tests.support.records import forge, read_footer
 from tests.support.synthetic_runs import run_row, sweep
@@ -34,6 +39,11 @@ from tests.support.synthetic_stores import Fill, store_rows
 from tests.test_layers import ROOT, modules
 
 FORMULAS = ("=1+1", "+1+cmd", "-1+cmd|' /C calc'!A0", "@SUM(A1)", "\t=1", "\r=1", "\r\n=1", "\n=1")
+MARKUP = (
+    "evil [a](http://example.org) ![b](http://example.org/c.png) <img src='//example.org'> `d` "
+    "[e]: http://example.org \\[f](http://example.org) **g** www.example.org ``` ~~~"
+)
+CONTROLS = "\x00\x07\x08\x0b\x0c\x1b\x1f\x7f\x85\x9b\u2028\u202a\u202e\u2066\u2069"
 NETWORK = {"socket", "http", "ftplib", "smtplib", "urllib.request", "requests", "httpx", "aiohttp"}
 
 
@@ -182,6 +192,88 @@ def test_a_text_that_a_spreadsheet_would_compute_is_a_text_in_every_csv(tmp_path
     for text in FORMULAS:
         assert "'" + text.replace("\r\n", "\n").replace("\r", "\n") in cells
     assert [cell for cell in cells if cell.startswith(tuple("=@\t\r\n"))] == []
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a report and two comparisons of runs whose texts are hostile."""
+    folder = tmp_path_factory.mktemp("hostile")
+    texts = {"budget": f"x{CONTROLS}", "label": f"{MARKUP} {CONTROLS}",
+             "method_variant": f"x={MARKUP}{CONTROLS}",
+             "task_variant": f"{MARKUP}{CONTROLS}", "command": f"a\n```\n{MARKUP}{CONTROLS}",
+             "reason": f"{MARKUP}{CONTROLS}"}  # fmt: skip
+    config: dict[str, dict[str, object]] = {"task": {}, "method": {f"# {MARKUP}{CONTROLS}": 1}}
+    for side, value in (("a", 4.0), ("b", 3.0)):
+        config["method"][f"[x]: http://example.org '{CONTROLS}"] = f"{value}'"
+        rows = [run_row("ga", d, seed, final_model=value, digest=f"{side}{d}", **texts)
+                for d in (10, 20) for seed in (0, 1)]  # fmt: skip
+        declined = run_row("fgm", 10, 0, **texts, status="declined")
+        records = [Record(row, config, {"cpu": MARKUP + CONTROLS}) for row in (*rows, declined)]
+        store = Store(folder / side)
+        for record in records:
+            place = store.place("task", "method", record.row["d"], 100, record.row["digest"])
+            store.write(place, record)
+    write_report(folder / "a", folder / "report", formats="svg,csv")
+    for ending in ("md", "csv"):
+        output = folder / "report" / f"comparison.{ending}"
+        assert compare([f"{folder / 'a'}", f"{folder / 'b'}", "--all", f"--output={output}"]) == 0
+    return folder / "report"
+
+
+def test_markup_in_records_stays_text_in_every_markdown_file(hostile: Path) -> None:
+    files = [*hostile.rglob("*.md")]
+    assert {path.name for path in files} > {"README.md", "leaderboard.md", "comparison.md"}
+    for path in files:
+        tokens = MarkdownIt("js-default").parse(path.read_text(encoding="utf-8"))
+        tokens += [inner for token in tokens for inner in token.children or ()]
+        links = {str(token.attrGet("href") or token.attrGet("src")) for token in tokens}
+        assert {link for link in links if "//" in link} == set(), path
+        assert {token.type for token in tokens} & {
+            "html_inline",
+            "html_block",
+            "code_inline",
+        } == set()
+        assert sum(token.type == "fence" for token in tokens) == (path.name == "README.md")
+        titles = [b.content for a, b in pairwise(tokens) if a.type == "heading_open"]
+        assert [title for title in titles if title.startswith("evil")] == []
+
+
+def test_no_control_character_of_a_record_is_in_any_written_file(hostile: Path) -> None:
+    files = [path for path in hostile.rglob("*") if path.is_file()]
+    assert {path.suffix for path in files} >= {".md", ".tex", ".csv", ".html", ".svg"}
+    for path in files:
+        if path.suffix in (".md", ".tex", ".csv", ".html", ".svg"):
+            assert set(path.read_bytes().decode()) & {*CONTROLS} == set(), path
+        if path.suffix == ".svg":
+            ElementTree.fromstring(path.read_bytes())
+    page = open_page(hostile / "index.html")
+    packed = re.findall(r'id="run-data">([^<]+)<', (hostile / "index.html").read_text())
+    shown = gzip.decompress(base64.b64decode(packed[0])).decode()
+    for text in (page.text, json.dumps(json.loads(shown), ensure_ascii=False)):
+        assert set(text) & {*CONTROLS} == set()
+        assert "u202e" in text
+    assert "u001b" not in shown
+    assert "u202e" in (hostile / "tables" / "scores.csv").read_text()
+
+
+def test_no_control_character_of_a_record_reaches_the_terminal(
+    hostile: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a, b = hostile.parent / "a", hostile.parent / "b"
+    compare([str(a), str(b), "--all"])
+    with pytest.raises(SystemExit):
+        compare([str(a), str(b), "budget=none"])
+    with pytest.raises(UsageError) as caught:
+        write_report(a, hostile, filters={"budget": "none"})
+    printed = capsys.readouterr()
+    assert "u202e" in printed.out
+    assert set(printed.out + printed.err + str(caught.value)) & {*CONTROLS} == set()
+
+
+def test_ordinary_text_is_the_same_in_markdown() -> None:
+    for text in ("0.50 [0.10, 0.90]", "ensemble_mean, latent=vae", "w_C", "5 % (a-b) #1 1.5", "-1",
+                 "d=[10,20]", "a: b", "\u2212 0.3!", "FGM\u2020, x=(1, 2)"):  # fmt: skip
+        assert escape_markdown(text) == text
 
 
 def test_numbers_in_a_csv_stay_numbers() -> None:

@@ -25,6 +25,7 @@ from ddobench.report.tables.formatting import (
     format_ranges,
     markdown_table,
     name_runs,
+    one_line,
     to_csv,
 )
 from ddobench.report.tables.select import BY_N, BY_SIZE, SERIES
@@ -72,7 +73,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _print(found, listed)
     if options.output:
         text = to_csv(listed) if options.output.suffix == ".csv" else _to_markdown(found, listed)
-        print(f"\n{write_whole(options.output, text)}: {len(listed)} lines")
+        path = write_whole(options.output, text)
+        print(f"\n{one_line(str(path))}: {len(listed)} lines")
     return int(options.fail_on_change and (found.changed > 0 or not found.compared))
 
 
@@ -173,11 +175,11 @@ def _format_interval(low: float, high: float) -> str:
 
 
 def _print(found: Comparison, listed: pd.DataFrame) -> None:
-    print("\n".join(summarise(found)))
+    print("\n".join(map(one_line, summarise(found))))
     if len(listed):
         print(f"\nDifferences in {found.score}, paired by seed:")
         rows = _format_rows(listed)
-        columns = {name: [row[i] for row in rows] for i, name in enumerate(_HEADER)}
+        columns = {name: [one_line(row[i]) for row in rows] for i, name in enumerate(_HEADER)}
         columns = {name: cells for name, cells in columns.items() if {*cells} != {_EMPTY.get(name)}}
         if sys.stdout.isatty():
             _print_table(columns)
@@ -185,7 +187,9 @@ def _print(found: Comparison, listed: pd.DataFrame) -> None:
             print(_align(columns))
     for title, lines in list_differences(found).items():
         if lines:
-            print("\n".join([f"\n{title}, A \u2192 B:", *(f"  {line}" for line in lines)]))
+            print(
+                "\n".join([f"\n{title}, A \u2192 B:", *(f"  {one_line(line)}" for line in lines)])
+            )
 
 
 def _print_table(columns: Mapping[str, Sequence[str]]) -> None:

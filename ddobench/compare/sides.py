@@ -12,6 +12,7 @@ import pandas as pd
 from ddobench.errors import UsageError
 from ddobench.report.data import filter_runs, make_uniform
 from ddobench.report.tables.select import BY_SIZE, SERIES
+from ddobench.store.checks import printable
 from ddobench.store.runs import Survey, survey
 
 _FOLDER, _REVISION = "dir:", "rev:"
@@ -49,7 +50,7 @@ def read_sides(
             sides.append(_side(str(folder), found, make_uniform(found.runs)))
         else:
             revision = word.removeprefix(_REVISION)
-            found = read(_existing(results_dir, f"{word} is not a folder, and"))
+            found = read(_existing(results_dir, f"{printable(word)} is not a folder, and"))
             runs = make_uniform(found.runs)
             chosen = _resolve(revision, sorted(set(runs["revision"]) - {""}), results_dir)
             own = runs[runs["revision"] == chosen]
@@ -67,16 +68,24 @@ def _as_folder(word: str) -> Path | None:
     """Return the folder that a word names, None for a revision."""
     if word.startswith(_FOLDER):
         return _existing(Path(word.removeprefix(_FOLDER)), "")
-    if not word.startswith(_REVISION) and Path(word).is_dir():
+    if not word.startswith(_REVISION) and _is_folder(Path(word)):
         return Path(word)
     if "/" in word and word.startswith((".", "/", "~")):
         return _existing(Path(word), "")
     return None
 
 
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # in a folder that cannot be read
+        return False
+
+
 def _existing(folder: Path, why: str) -> Path:
-    if not folder.is_dir():
-        raise UsageError(f"{why} {folder} is not a folder; give a folder of stored runs".strip())
+    if not _is_folder(folder):
+        got = printable(str(folder))
+        raise UsageError(f"{why} {got} is not a folder; give a folder of stored runs".strip())
     return folder
 
 
@@ -89,11 +98,12 @@ def _resolve(word: str, stored: Sequence[str], results_dir: Path) -> str:
     if _ABBREVIATED.fullmatch(word) and len(matching) == 1:
         return matching[0]
     if len(matching) > 1:
-        some = ", ".join(name[:_SHOWN] for name in matching)
+        some = ", ".join(printable(name[:_SHOWN]) for name in matching)
         raise UsageError(f"{word} is the beginning of several revisions, {some}; write more of it")
-    known_here = ", ".join(name[:_SHOWN] for name in stored) or "none"
+    known_here = ", ".join(printable(name[:_SHOWN]) for name in stored) or "none"
+    place = printable(str(results_dir))
     raise UsageError(
-        f"{word!r} is neither a folder nor a revision known to git or {results_dir}; "
+        f"{word!r} is neither a folder nor a revision known to git or {place}; "
         f"the revisions stored there: {known_here}"
     )
 

@@ -46,6 +46,7 @@ from ddobench.scores import (
 )
 from ddobench.seeds import parse_seeds
 from ddobench.store import runs as store
+from ddobench.store.checks import printable
 from ddobench.store.records import TaskSample
 
 log = logging.getLogger(__name__)
@@ -82,7 +83,8 @@ class ReportData:
         usable, odd = keep_usable(store.read_diagnostics(self.folder / path))
         if odd and path not in self.warned:
             self.warned.add(path)
-            log.warning("%s: unusable diagnostics are left out: %s", path, ", ".join(odd))
+            names = printable(", ".join(odd))
+            log.warning("%s: unusable diagnostics are left out: %s", printable(path), names)
         return usable
 
     def style(self, row: Any) -> Style:
@@ -272,7 +274,8 @@ def _wanted_values(name: str, wanted: Any) -> list[Any]:
 
 
 def _join(values: Iterable[Any]) -> str:
-    return ", ".join(map(str, sorted(values, key=lambda value: (str(type(value)), value))))
+    ordered = sorted(values, key=lambda value: (str(type(value)), value))
+    return ", ".join(printable(str(value)) for value in ordered)
 
 
 @cache

@@ -1,12 +1,18 @@
 """README.md of a report: its summary, leaderboard, claims and first figures as Markdown."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 from ddobench.report.data import ReportData
 from ddobench.report.figures.figure import Figure
 from ddobench.report.figures.gallery import choose_leading
 from ddobench.report.summary import RESULTS, summarise
-from ddobench.report.tables.formatting import Table, escape_markdown, markdown_group
+from ddobench.report.tables.formatting import (
+    Table,
+    escape_controls,
+    escape_markdown,
+    markdown_group,
+)
 from ddobench.report.tables.styles import explain_signs
 from ddobench.report.verdicts import Judgement, Outcome, Verdict, format_numbers
 
@@ -62,10 +68,14 @@ def _claims(tables: Mapping[str, Table], judged: Judgement) -> list[str]:
     claims, readings = tables["claims"], tables["readings"]
     parts = ["## Claims\n"]
     for group in readings.groups:
-        parts += [f"### {readings.title}\n", f"{_text(readings.note)}\n", markdown_group(group)]
+        parts += [
+            f"### {_text(readings.title)}\n",
+            f"{_text(readings.note)}\n",
+            markdown_group(group),
+        ]
     parts.append(f"### In the declared reading\n\n{_text(claims.note)}\n")
     for group in claims.groups:
-        parts += [f"#### {group.title}\n", markdown_group(group)]
+        parts += [f"#### {_text(group.title)}\n", markdown_group(group)]
     return parts
 
 
@@ -92,14 +102,15 @@ def _explain(outcome: Outcome, by_id: Mapping[str, Verdict]) -> str:
 
 
 def _costs(table: Table, command: str) -> list[str]:
-    commands = [text for text in table.frame["command"] if text]
+    commands = [escape_controls(text) for text in (*table.frame["command"], command) if text]
+    ticks = (len(found) for text in commands for found in re.findall("`+", text))
+    fence = "`" * max(3, 1 + max(ticks, default=0))  # longer than any in a command
     return [
         "## Cost and commands\n",
         f"{_text(table.note)} By command: [command_costs.md](tables/command_costs.md).\n",
-        "```",
+        fence,
         *commands,
-        command,
-        "```\n",
+        f"{fence}\n",
     ]
 
 

@@ -19,7 +19,14 @@ from ddobench.report.figures.gallery import choose_leading, list_omitted
 from ddobench.report.figures.graph_figures import choose_samples
 from ddobench.report.single_runs import DIGITS, first_addresses, gather_single_runs, pack
 from ddobench.report.summary import summarise
-from ddobench.report.tables.formatting import MINUS, Group, Table, file_stem, format_ranges
+from ddobench.report.tables.formatting import (
+    MINUS,
+    Group,
+    Table,
+    escape_controls,
+    file_stem,
+    format_ranges,
+)
 from ddobench.report.tables.leaderboard import position_of
 from ddobench.report.tables.select import BY_SIZE, SERIES
 from ddobench.report.tables.styles import explain_signs
@@ -79,7 +86,7 @@ def render_page(contents: Contents) -> str:
     addresses = first_addresses(data.runs)
     board = contents.tables["leaderboard"].groups
     leads = [group for group in board if group.rows[0]["lead"]]
-    return environment.get_template("index.html").render(
+    page = environment.get_template("index.html").render(
         contents=contents,
         runs=data.runs,
         counts=data.runs["status"].value_counts().to_dict(),
@@ -110,6 +117,7 @@ def render_page(contents: Contents) -> str:
         position=lambda row: position_of(row["gain_low"], row["gain_high"]),
         address=lambda row: addresses[tuple(row[name] for name in [*BY_SIZE, *SERIES])],
     )
+    return escape_controls(page)  # `pack` does the same for what it compresses
 
 
 def _looks(data: ReportData) -> list[tuple[str, str]]:

@@ -19,9 +19,10 @@ import yaml
 from numpy.typing import ArrayLike
 
 from ddobench.report.data import ReportData
-from ddobench.report.tables.formatting import format_ranges, name_runs
+from ddobench.report.tables.formatting import escape_controls, format_ranges, name_runs
 from ddobench.report.tables.select import BY_SIZE, SERIES
 from ddobench.scores import LANDMARKS, drawn_curves, page_scores
+from ddobench.store.checks import printable
 from ddobench.variants import split_variant
 
 log = logging.getLogger(__name__)
@@ -81,9 +82,18 @@ def first_addresses(runs: pd.DataFrame) -> dict[tuple[Any, ...], str]:
 
 
 def pack(content: Mapping[str, Any] | str) -> str:
-    """Compress data to text; the same data always gives the same text."""
-    text = json.dumps(content, separators=(",", ":"), allow_nan=False)
+    """Compress data to text, without control characters; the same data give the same text."""
+    text = json.dumps(_escape(content), separators=(",", ":"), allow_nan=False)
     return base64.b64encode(gzip.compress(text.encode(), 5, mtime=0)).decode()
+
+
+def _escape(content: Any) -> Any:
+    """Return data with the control characters of every text escaped."""
+    if isinstance(content, str):
+        return escape_controls(content)
+    if isinstance(content, Mapping):
+        return {escape_controls(str(name)): _escape(item) for name, item in content.items()}
+    return [_escape(item) for item in content] if isinstance(content, list | tuple) else content
 
 
 def collect_runs(data: ReportData, runs: pd.DataFrame) -> dict[str, Any]:
@@ -231,7 +241,7 @@ def collect_graphs(
             continue
         graph = _graph(diagnostics, d)
         if graph is None:
-            log.warning("%s: an unreadable graph is left out", path)
+            log.warning("%s: an unreadable graph is left out", printable(path))
             continue
         if len(graph["edges"]) > room:
             graph["edges"] = None

@@ -44,6 +44,7 @@ from ddobench.report.tables.standings import describe_standings
 from ddobench.report.tables.styles import MethodRemarks, explain_signs
 from ddobench.report.verdicts import Judgement, describe_readings, describe_verdicts, judge_all
 from ddobench.store.atomic import write_whole
+from ddobench.store.checks import printable
 
 MANIFEST = "manifest.json"
 FOLDERS = ("figures", "tables")
@@ -77,11 +78,7 @@ def write_report(
     """
     endings = _check_formats(formats)
     source, target = Path(results_dir), Path(report_dir)
-    if not source.is_dir():
-        raise UsageError(
-            f"results_dir must be a folder of stored runs, got {source} which does not exist; "
-            f"make one with: {FIRST_SWEEP}"
-        )
+    _check_exists(source)
     unknown = sorted(set(filters or {}) - set(FILTERS))
     if unknown:
         raise UsageError(f"a filter must be one of {', '.join(FILTERS)}, got {unknown[0]!r}")
@@ -131,11 +128,24 @@ def write_report(
     for path, content in contents.items():
         write_whole(path, content)
     files = (*contents, clear_stale(target, contents))
-    message = f"{_from_here(target / 'index.html')}: {_summary(data, figures)}"
+    message = f"{printable(_from_here(target / 'index.html'))}: {_summary(data, figures)}"
     if data.left_out:
         count = len(data.left_out)
         message += f"\n{count} unusable file{' is' if count == 1 else 's are'} listed in the page"
     return Written(target / "index.html", files, message)
+
+
+def _check_exists(source: Path) -> None:
+    """Raise if there is no such folder."""
+    try:
+        source.stat()
+    except FileNotFoundError:
+        raise UsageError(
+            f"results_dir must be a folder of stored runs, got {printable(str(source))} which does "
+            f"not exist; make one with: {FIRST_SWEEP}"
+        ) from None
+    except OSError:  # the store names the reason
+        return
 
 
 def make_tables(data: ReportData, judged: Judgement) -> dict[str, Table]:

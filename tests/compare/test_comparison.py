@@ -1,5 +1,6 @@
 """Two sets of stored runs are matched, compared to the bit, and summarised."""
 
+import os
 import runpy
 import subprocess
 import sys
@@ -266,6 +267,44 @@ def test_an_invalid_request_is_one_sentence_and_exit_code_2(
     assert printed.startswith("ddobench: ")
     assert message in printed
     assert printed.count("\n") == 1
+
+
+def test_a_folder_that_cannot_be_read_is_one_sentence_and_exit_code_2(
+    old: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scan, look = os.scandir, Path.is_dir
+
+    def refuse(path: Any) -> Any:
+        if Path(path) == old:
+            raise PermissionError(13, "Permission denied", str(path))
+        return scan(path)
+
+    def refuse_below(path: Path) -> bool:
+        if path.parent == old:
+            raise PermissionError(13, "Permission denied", str(path))
+        return look(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    monkeypatch.setattr(Path, "is_dir", refuse_below)
+    for folder, sentence in ((old, "(Permission denied)"), (old / "x", "is not a folder")):
+        with pytest.raises(SystemExit) as ended:
+            main([str(folder), str(folder)])
+        assert ended.value.code == 2
+        printed = capsys.readouterr()
+        assert sentence in printed.err
+        assert len(printed.err.splitlines()) == 1
+        assert printed.out == ""
+
+
+@pytest.mark.parametrize("kind", ["file", "dir:file", "./file"])
+def test_a_file_is_no_side_of_a_comparison(
+    old: Path, kind: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(old.parent)
+    Path("file").write_text("not a folder")
+    with pytest.raises(SystemExit, match="2"):
+        main([kind, "old", "--results-dir=old"])
+    assert "folder" in capsys.readouterr().err
 
 
 def test_the_exit_code_is_1_for_a_change_only_if_requested(

@@ -3,6 +3,7 @@
 import logging
 import subprocess
 import sys
+import warnings
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
@@ -67,6 +68,52 @@ def test_an_error_of_a_figure_is_raised() -> None:
     broken = replace(FIGURES[0], plot=Broken())
     with pytest.raises(ValueError, match="this line cannot be drawn"):
         render_all([broken], ["svg"], workers=1)
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_a_label_in_characters_that_the_font_lacks_is_drawn_without_a_warning(ending: str) -> None:
+    style = Style("\u65b9\u6cd5 \u05d0 \x1b", "#000000", "o", (), ())
+    figure = replace(FIGURES[0], plot=replace(PLOT, title="\u65b9\u6cd5", styles={"a": style}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert figure.render(ending)
+
+
+INTERRUPTED = """
+import os, signal, sys, threading
+from multiprocessing import util
+from tests.report.test_rendering import FIGURES
+from ddobench.report.figures.figure import render_all
+signal.signal(signal.SIGTERM, signal.default_int_handler)
+start = util.spawnv_passfds
+def start_and_signal(path, words, *rest):
+    number = start(path, words, *rest)
+    if "--multiprocessing-fork" in map(os.fsdecode, words):
+        {act}
+    return number
+util.spawnv_passfds = start_and_signal
+try:
+    render_all(20 * FIGURES, ["svg"], workers=2)
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "act",
+    ["os.kill(os.getpid(), signal.SIGTERM)",
+     "threading.Timer(1, os.killpg, [os.getpgrp(), signal.SIGINT]).start()"],
+    ids=["terminated-while-workers-start", "ctrl-c"],
+)  # fmt: skip
+def test_workers_print_nothing_when_rendering_is_interrupted(tmp_path: Path, act: str) -> None:
+    (tmp_path / "script.py").write_text(INTERRUPTED.format(act=act))
+    done = subprocess.run(
+        [sys.executable, str(tmp_path / "script.py")], capture_output=True, text=True, check=False,
+        env={"PYTHONPATH": ":".join(filter(None, sys.path)), "PATH": ""}, timeout=PATIENCE,
+        start_new_session=True,
+    )  # fmt: skip
+    assert (done.stderr, done.returncode) == ("", 130)
 
 
 SCRIPT = """

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -153,6 +154,31 @@ def test_a_missing_store_is_one_sentence_with_the_remedy(tmp_path: Path) -> None
     with pytest.raises(UsageError, match="does not exist; make one with: python -m ddobench"):
         write_report(tmp_path / "nowhere", tmp_path / "report")
     assert not (tmp_path / "report").exists()
+
+
+def test_a_results_folder_that_cannot_be_read_leaves_the_earlier_report(
+    fill: Fill, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = fill([run_row()])
+    earlier = write_report(folder, tmp_path / "report", formats="svg")
+    before = {path: path.read_bytes() for path in earlier.files}
+    (tmp_path / "file").write_text("not a folder")
+    with pytest.raises(UsageError, match=r"must be a folder .*file \(Not a directory\)"):
+        write_report(tmp_path / "file", tmp_path / "report", formats="svg")
+    inner = next(path for path in folder.iterdir() if path.is_dir())
+    scan = os.scandir
+
+    def refuse(path: Any) -> Any:
+        if Path(path) == inner:
+            raise PermissionError(13, "Permission denied", str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(UsageError, match=r"must be a folder that can be read, got .* \(Permission"):
+        write_report(folder, tmp_path / "report", formats="svg")
+    monkeypatch.undo()
+    left = {path: path.read_bytes() for path in (tmp_path / "report").rglob("*") if path.is_file()}
+    assert left == before
 
 
 def test_filters_take_one_or_several_stored_values() -> None:

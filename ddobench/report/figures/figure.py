@@ -7,7 +7,10 @@ plot of a figure is a description that can be pickled; it is drawn when the figu
 import io
 import logging
 import os
+import signal
 import sys
+import threading
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -25,12 +28,14 @@ from matplotlib.figure import Figure as Drawing
 from ddobench.progress import track
 from ddobench.report.data import ReportData
 from ddobench.report.figures.draw import LOOK
+from ddobench.report.tables.formatting import escape_controls
 
 log = logging.getLogger(__name__)
 
 FORMATS = ("svg", "png", "pdf")
 _FEW = 8  # figures that are rendered before another process has started
 _MOST_WORKERS = 8
+_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 _UNDATED = {"svg": {"Date": None}, "png": {"Software": None}, "pdf": {"CreationDate": None}}
 
 
@@ -58,7 +63,7 @@ class Figure:
 
     def render(self, ending: str) -> bytes:
         """Return the bytes of an SVG, PNG or PDF file, the same for the same numbers."""
-        with mpl.rc_context(LOOK):
+        with mpl.rc_context(LOOK), _any_glyph():
             return render_drawing(self.plot.draw(self.data), ending)
 
 
@@ -68,9 +73,20 @@ FigureFunction = Callable[[ReportData], Iterator[Figure]]
 def render_drawing(drawing: Drawing, ending: str) -> bytes:
     """Return the bytes of a file, the same for the same drawing."""
     buffer = io.BytesIO()
-    with mpl.rc_context(LOOK):
+    with mpl.rc_context(LOOK), _any_glyph():
         drawing.savefig(buffer, format=ending, dpi=300, metadata=_UNDATED[ending])
-    return buffer.getvalue()
+    content = buffer.getvalue()
+    if ending == "svg":  # whose comments contain the texts; XML allows no control characters
+        return escape_controls(content.decode()).encode()
+    return content
+
+
+@contextmanager
+def _any_glyph() -> Iterator[None]:
+    """Draw a box for a character that the font lacks, such as a Chinese one, without a warning."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        yield
 
 
 def render_all(
@@ -100,9 +116,13 @@ def _render_in_workers(
     try:
         spawn = get_context("spawn")
         with ProcessPoolExecutor(min(count, _MOST_WORKERS), mp_context=spawn) as pool:
-            with _without_script():
-                found = pool.map(draw, items, chunksize=2)
-            return list(track(found, "drawing figures", total=len(items)))
+            try:
+                with _without_script(), _signals_held():
+                    found = pool.map(draw, items, chunksize=2)
+                return list(track(found, "drawing figures", total=len(items)))
+            except KeyboardInterrupt:
+                pool.shutdown(cancel_futures=True)
+                raise
     except BrokenProcessPool:
         log.warning("a rendering process died; rendering all figures in this process instead")
         return [draw(figure) for figure in track(items, "drawing figures")]
@@ -117,6 +137,35 @@ def _without_script() -> Iterator[None]:
         yield
     finally:
         sys.modules["__main__"] = script
+
+
+@contextmanager
+def _signals_held() -> Iterator[None]:
+    """Delay signals while processes start: a half-started one would print a traceback.
+
+    Ctrl-C reaches every process of a terminal. The workers never notice it, as they inherit that it
+    is blocked, and this process ends them.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    numbers = [getattr(signal, name) for name in _SIGNALS if hasattr(signal, name)]
+    before = {number: signal.getsignal(number) for number in numbers}
+    caught = {number: old for number, old in before.items() if old not in (None, signal.SIG_IGN)}
+    for number in caught:
+        signal.signal(number, lambda number, _: came.append(number))
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        if hasattr(signal, "pthread_sigmask"):
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        for number, old in caught.items():
+            signal.signal(number, old)
+        for number in came:
+            signal.raise_signal(number)
 
 
 def _count_cores() -> int:

@@ -26,6 +26,17 @@ _EXACT = 1e-9  # what is smaller in absolute value is printed as 0
 _LONGEST_STEM = 80  # letters of a file name
 _MANY = 40  # entries of a list before it is cut short
 _FORMULA = ("=", "+", "-", "@", "\t", "\n")  # how a cell begins that a spreadsheet computes
+_CONTROL = re.compile(  # C0 without tab and line breaks, C1, line separators, bidi, half characters
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+_MARKDOWN = re.compile(
+    r"[\\`*~$|]"
+    r"|(?<![^\W_])_|_(?![^\W_])"  # not within a word
+    r"|(?<=\])[(:]"  # a link, a picture, or the address of one
+    r"|(?<=[A-Za-z]):(?=//)|(?<=\bwww)\.|@(?=\w)"  # addresses that become links by themselves
+    r"|^(?:#{1,6}|[-+]|\d{1,9}[.)])(?=\s|$)|^[-=](?=[-=\s]*$)",  # headings, lists, rules
+    re.IGNORECASE,
+)
 _LATEX = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -135,7 +146,10 @@ def to_csv(table: pd.DataFrame, digits: int | None = None) -> str:
 
 def to_markdown(table: Table) -> str:
     """Write a table with one heading per group."""
-    parts = [f"# {table.title}\n", *([f"{escape_markdown(table.note)}\n"] if table.note else [])]
+    parts = [
+        f"# {escape_markdown(table.title)}\n",
+        *([f"{escape_markdown(table.note)}\n"] if table.note else []),
+    ]
     for group in table.groups:
         parts += [f"## {escape_markdown(group.title)}\n"] if group.title else []
         parts += [f"{escape_markdown(group.note)}\n"] if group.note else []
@@ -154,8 +168,8 @@ def markdown_table(
 ) -> str:
     """Write rows, columns of words to the left and those of numbers to the right."""
     rule = [":---" if left else "---:" for left in words]
-    lines = [header, rule, *([escape_markdown(cell) for cell in row] for row in rows)]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    header, *body = ([escape_markdown(cell) for cell in row] for row in (header, *rows))
+    return "".join(f"| {' | '.join(line)} |\n" for line in (header, rule, *body))
 
 
 def to_latex(group: Group) -> str:
@@ -182,7 +196,7 @@ def escape_formula(cell: Any) -> Any:
     """
     if not isinstance(cell, str):
         return cell
-    text = cell.replace("\r\n", "\n").replace("\r", "\n")
+    text = escape_controls(cell.replace("\r\n", "\n").replace("\r", "\n"))
     return f"'{text}" if text.startswith(_FORMULA) and not _is_numeric(text) else text
 
 
@@ -194,16 +208,29 @@ def _is_numeric(text: str) -> bool:
         return False
 
 
+def escape_controls(text: str) -> str:
+    """Write control characters and bidi overrides as escapes: they obey no terminal or viewer.
+
+    Tabs and line breaks stay.
+    """
+    return _CONTROL.sub(lambda sign: sign[0].encode("unicode_escape").decode(), text)
+
+
+def one_line(text: str) -> str:
+    """Return a text on one line, without control characters."""
+    return " ".join(escape_controls(text).split())
+
+
 def escape_markdown(text: str) -> str:
-    """Keep a text from being read as a column, a line or markup."""
-    for sign, code in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("|", "\\|")):
-        text = text.replace(sign, code)
-    return " ".join(text.split())
+    """Keep a text from being read as a column, a line, HTML, a link or other markup."""
+    escaped = _MARKDOWN.sub(lambda found: f"{found[0][:-1]}\\{found[0][-1]}", one_line(text))
+    return escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def escape_latex(text: str) -> str:
     """Keep a text from being read as a command, a column or the option of a line break."""
-    line = " ".join(text.replace("\u00a0", "\0").split()).replace("\0", "\u00a0")
+    words = escape_controls(text).replace("\u00a0", "\0").split()
+    line = " ".join(words).replace("\0", "\u00a0")
     escaped = "".join(_LATEX.get(sign, sign) for sign in line)
     return f"{{}}{escaped}" if escaped.startswith(("[", "*")) else escaped
 
