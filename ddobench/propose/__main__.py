@@ -83,7 +83,7 @@ def _answer(typed: Sequence[str]) -> int:
 
 
 def _run(typed: Sequence[str]) -> None:
-    options = _parser().parse_intermixed_args(typed, argparse.Namespace(given=set()))
+    options = _parser().parse_intermixed_args(typed)
     for name in ("categorical", "whole", "drop"):
         _check_once(name, getattr(options, name))
     if options.config_dir is not None:
@@ -101,7 +101,7 @@ def _run(typed: Sequence[str]) -> None:
 
 def _write_example(options: argparse.Namespace) -> None:
     """Write the rows of a task as a table."""
-    unused = sorted(options.given - _EXAMPLE_OPTIONS)
+    unused = sorted(vars(options).get("given", set()) - _EXAMPLE_OPTIONS)
     unused += [f"--{name}" for name in _COLUMN_OPTIONS if getattr(options, name)]
     if unused:
         raise UsageError(f"--example only writes a table, got {unused[0]}; leave one of them out")
@@ -179,7 +179,7 @@ def _write(table: pd.DataFrame, out: Path) -> None:
     if out.suffix.lower() == ".parquet":
         write_whole(out, table.to_parquet(index=False))
     else:
-        write_whole(out, to_csv(table))
+        write_whole(out, to_csv(table, controls=True))
 
 
 def _check_out(out: Path) -> Path:
@@ -276,9 +276,10 @@ class _Once(argparse.Action):
     ) -> None:
         """Store it."""
         name = self.option_strings[0]
-        if name in namespace.given:
+        given = vars(namespace).setdefault("given", set())
+        if name in given:
             raise UsageError(f"{name} is given twice; keep one")
-        namespace.given.add(name)
+        given.add(name)
         setattr(namespace, self.dest, self.const if self.nargs == 0 else values)
 
 

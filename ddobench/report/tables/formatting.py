@@ -132,13 +132,21 @@ class Table:
         return {**files, f"{self.name}.md": to_markdown(self), **papers}
 
 
-def to_csv(table: pd.DataFrame, digits: int | None = None) -> str:
-    """Write a frame with all digits, or so many; no text is left that a spreadsheet computes."""
+def to_csv(table: pd.DataFrame, digits: int | None = None, controls: bool = False) -> str:
+    """Write a frame with all digits, or so many; no text is left that a spreadsheet computes.
+
+    Control characters are escaped unless `controls` keeps them, as in the user's own rows.
+    """
+
+    def escape(cell: Any) -> Any:
+        safe = escape_formula(cell)
+        return safe if controls or not isinstance(safe, str) else escape_controls(safe)
+
     words = table.select_dtypes(exclude="number")
-    safe = table.assign(**{str(name): words[name].map(escape_formula) for name in words})
+    safe = table.assign(**{str(name): words[name].map(escape) for name in words})
     float_format = None if digits is None else f"%.{digits}g"
     return str(
-        safe.rename(columns=escape_formula).to_csv(
+        safe.rename(columns=escape).to_csv(
             index=False, lineterminator="\n", float_format=float_format
         )
     )
@@ -196,7 +204,7 @@ def escape_formula(cell: Any) -> Any:
     """
     if not isinstance(cell, str):
         return cell
-    text = escape_controls(cell.replace("\r\n", "\n").replace("\r", "\n"))
+    text = cell.replace("\r\n", "\n").replace("\r", "\n")
     return f"'{text}" if text.startswith(_FORMULA) and not _is_numeric(text) else text
 
 
