@@ -29,6 +29,7 @@ from ddobench.cli.argv import (
     read_settings,
     to_hydra,
 )
+from ddobench.cli.effects import Effects
 from ddobench.cli.plan import Product, describe_costs, describe_point, multiply
 from ddobench.cli.workers import (
     check_installed,
@@ -151,10 +152,14 @@ class SeedSweeper(BasicSweeper):
         assert self.hydra_context is not None
         loader = self.hydra_context.config_loader
         points: dict[tuple[Place, Seeds], Point] = {}
+        effects = Effects()
+        typed = {word.partition("=")[0].lstrip("+") for word in self.request.overrides}
         # Without several values there is one point, which Hydra has composed already.
         lone = not (self.params or any(self.cases) or any(product.sweeps for product in products))
         for overrides, seeds in ((point, p.seeds) for p in products for point in p):
             cfg = self.config if lone else loader.load_sweep_config(self.config, list(overrides))
+            own = [word for word in overrides if word.partition("=")[0].lstrip("+") in typed]
+            effects.add(cfg, cfg.hydra.runtime.choices, own)  # an experiment may set more
             spec = specify(cfg, cfg.hydra.runtime.choices)
             wanted = configured_seeds(cfg) if seeds is None else seeds
             place = spec.place(store)
@@ -162,6 +167,8 @@ class SeedSweeper(BasicSweeper):
             if missing:
                 spec.build()  # so that all errors come before the first run
             points.setdefault((place, wanted), Point(list(overrides), spec, wanted, missing))
+        for note in effects.check():
+            print(note)
         return list(points.values())
 
     def _launch(

@@ -233,10 +233,30 @@ def test_two_methods_with_equal_parts_are_both_stored(ddobench: Caller) -> None:
     assert runs["digest"].nunique() == 2, "each has runs of its own"
 
 
-def test_equal_points_of_a_sweep_count_once(ddobench: Caller) -> None:
-    code, out, err = ddobench("method=naive", "latent=vae,pca", "d=5", "n=20", "-m", "seed=0-1")
+def test_equal_points_of_a_sweep_count_once_and_a_part_needs_an_effect_on_one_method(
+    ddobench: Caller,
+) -> None:
+    words = ["method=naive,random,linear", "latent=identity,pca", "d=5", "n=20", "budget=tiny"]
+    code, out, err = ddobench(*words, "-m", "seed=0-1")
     assert code == 0, err
-    assert out.startswith("2 runs finished")
+    note, last = out.splitlines()
+    assert note == "latent=identity has no effect on naive, random, where there is no latent"
+    assert last.startswith("8 runs finished")
+
+
+def test_an_experiment_can_be_reduced_to_a_method_without_its_parts(ddobench: Caller) -> None:
+    code, out, err = ddobench("-m", "experiment=controls", "method=naive", "plan=true")
+    assert code == 0, err
+    assert "no effect" not in out
+
+
+def test_a_launcher_without_a_sweep_gets_an_error(ddobench: Caller) -> None:
+    code, _, err = ddobench("method=naive", "hydra/launcher=basic")
+    assert code == 2
+    assert (
+        err == "ddobench: hydra/launcher=basic has no effect on a single run; add -m to "
+        "launch a sweep\n"
+    )
 
 
 @pytest.mark.slow
@@ -315,8 +335,22 @@ def test_a_plug_in_may_bring_a_stage(ddobench: Caller, plugin: Path) -> None:
         (["--bogus"], "there is no option '--bogus'; --help lists"),
         (["--config-dir", "nowhere"], "the folder given by --config-dir does not exist"),
         (["nonsense"], "'nonsense' cannot be read as key=value"),
+        (["+budget.tpo=4"], "there is no key 'budget.tpo' (did you mean 'budget.top'?)"),
+        (["++budget.traaining=0.01"], "(did you mean 'budget.training'?); the keys are budget.asc"),
+        (["budget.training=-1"], "budget.training must be a number above 0, a factor on steps"),
+        (["budget.ascent=few"], "budget.ascent must be a number above 0, a factor on steps"),
+        (["method=ddom", "surrogate.width=64"], "no surrogate; leave it out, or write method.width="
+         "64 for the method's own"),
+        (["method=ddom", "surrogate=gp"], "surrogate=gp has no effect on ddom, where there is no "
+         "surrogate; leave it out, or choose a method that has one: additive, "),
+        (["method=ddom", "+surrogate.widht=1"], "surrogate.widht=1 has no effect on ddom"),
+        (["method=ddom", "training=paper"], "training=paper has no effect on ddom"),
+        (["method=ga", "+select.grid.x=[1]"], "has no effect on ga, where no rule selects; add"),
+        (["method=naive.yaml"], "method takes the name of an option, got the file 'naive.yaml'; "
+         "write method=naive"),
+        (["method=../method/naive"], "got the file '../method/naive'; write method=naive"),
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("sweep", [False, True])
 def test_a_mistake_gets_one_sentence_and_leaves_nothing_behind(
     ddobench: Caller, words: list[str], sentence: str, sweep: bool
