@@ -38,6 +38,7 @@ from ddobench.cli.workers import (
     share_seeds,
     sharing_the_machine,
     split_jobs,
+    use_private_folder,
 )
 from ddobench.progress import following, reporting
 from ddobench.seeds import Seeds
@@ -223,6 +224,7 @@ class SeedSweeper(BasicSweeper):
             runs = sum(len(point.missing) for point in points)
             print(f"{runs} runs in {len(jobs)} jobs for {workers} workers")
         returns: list[JobReturn] = []
+        use_private_folder(self.launcher)
         with sharing_the_machine(launcher):
             for portion in split_jobs(jobs, launcher, self.max_batch_size, cores):
                 returns += self.launcher.launch(portion, initial_job_idx=len(returns))
