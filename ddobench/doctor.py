@@ -11,7 +11,7 @@ from functools import partial
 from importlib import metadata
 from pathlib import Path
 
-from ddobench.cli.argv import DEFAULT_RESULTS, SentenceParser, complain, read_folder
+from ddobench.cli.argv import DEFAULT_RESULTS, SentenceParser, complain, quiet_output, read_folder
 from ddobench.cli.workers import EXTRAS, how_to_install, is_installed
 from ddobench.determinism import DEFAULT, TOO_LATE, VARIABLE
 from ddobench.errors import StorageError, UsageError
@@ -156,6 +156,7 @@ def check_store(folder: Path) -> Iterator[Finding]:
         yield Finding("sweeps", f"one was killed: {command}", note="the same command continues it")
 
 
+@quiet_output()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     options = _parser().parse_args(arguments)

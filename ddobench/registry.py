@@ -50,7 +50,7 @@ def entries(group: str) -> list[Entry]:
         if not folder.is_dir():
             continue
         for file in folder.iterdir():
-            if file.name.endswith(".yaml"):
+            if file.name.endswith(".yaml") and file.is_file():  # not a pipe, which would wait
                 name = file.name.removesuffix(".yaml")
                 found.setdefault(name, _entry(name, group, file))
     return [found[name] for name in sorted(found)]
@@ -188,7 +188,8 @@ def _option_files() -> Iterator[Traversable]:
     for root in _roots():
         for folder in root.iterdir() if root.is_dir() else ():
             if folder.is_dir():
-                yield from (file for file in folder.iterdir() if file.name.endswith(".yaml"))
+                files = (file for file in folder.iterdir() if file.name.endswith(".yaml"))
+                yield from (file for file in files if file.is_file())
 
 
 def _named_targets() -> set[str]:

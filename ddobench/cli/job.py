@@ -9,7 +9,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig
 
 from ddobench.cli import hooks
-from ddobench.cli.argv import Request, complain, configured_seeds, read_settings
+from ddobench.cli.argv import JobError, Request, configured_seeds, read_settings
 from ddobench.errors import UsageError
 from ddobench.progress import reporting
 from ddobench.seeds import Seeds
@@ -31,21 +31,15 @@ class Job:
 
     function: Callable[[Any, Request], Any]
     request: Request
-    config_name: str = "run"
-    wants_traceback: bool = False
 
     def __call__(self, cfg: DictConfig) -> Any:
-        """Run the function; explain an error of a single run before Hydra prints the overrides."""
+        """Run the function; hand an error of a single run past Hydra, which would print more."""
         try:
             return self.function(cfg, self.request)
         except Exception as error:
-            from ddobench.cli.messages import explain
-
-            sentence = explain(error, self.config_name)
-            sweep = HydraConfig.get().mode == RunMode.MULTIRUN
-            if sweep or sentence is None or self.wants_traceback:
+            if HydraConfig.get().mode == RunMode.MULTIRUN:
                 raise
-            complain(sentence)
+            raise JobError(error) from None
 
 
 def run_job(cfg: DictConfig, request: Request) -> "Outcome":

@@ -7,10 +7,13 @@ keep all workers of a launcher busy.
 
 import logging
 import shlex
+import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import redirect_stderr
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -125,8 +128,8 @@ class SeedSweeper(BasicSweeper):
             print(f"{total - missing} of {total} runs are stored already; {missing} to go")
         began = time.perf_counter()
         returns = self._launch(points, store, total, missing)
-        outcome = _sum_up([job.return_value for job in returns])
-        print(_summary(outcome, time.perf_counter() - began, store))
+        outcome = _sum_up(returns)
+        print(_summary(outcome, missing, time.perf_counter() - began, store))
         if outcome.failed:
             raise SystemExit(1)
         return [returns]
@@ -260,14 +263,25 @@ def _print_plan(points: Sequence[Point], total: int, missing: int, store: "Store
     print(f"{missing} of {total} runs to do; plan=true runs nothing")
 
 
-def _sum_up(outcomes: Sequence["Outcome"]) -> "Outcome":
+def _sum_up(returns: Sequence[JobReturn]) -> "Outcome":
+    """Add up the outcomes of jobs, or raise the error of one."""
+    from ddobench.cli.messages import explain
     from ddobench.runner.batches import Outcome
 
-    return sum(outcomes, Outcome())
+    overrides = StringIO()  # that Hydra prints of a job with an error
+    try:
+        with redirect_stderr(overrides):
+            return sum((job.return_value for job in returns), Outcome())
+    except Exception as error:
+        if explain(error) is None:
+            print(overrides.getvalue(), end="", file=sys.stderr)
+        raise
 
 
-def _summary(outcome: "Outcome", seconds: float, store: "Store") -> str:
+def _summary(outcome: "Outcome", missing: int, seconds: float, store: "Store") -> str:
     parts = [f"{outcome.ok} runs finished"]
+    if outcome.runs < missing:
+        parts.append(f"{missing - outcome.runs} stored meanwhile by another process")
     if outcome.declined:
         parts.append(f"{outcome.declined} declined")
     if outcome.failed:

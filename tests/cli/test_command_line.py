@@ -2,17 +2,21 @@
 
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 from ddobench.cli import argv
 from ddobench.cli import main as cli
+from ddobench.cli.sweeper import SeedSweeper
+from ddobench.errors import StorageError
 from ddobench.store.runs import load
 from tests.support.processes import PATIENCE, Spawn, nursery, wait_until
 
@@ -569,6 +573,76 @@ def test_a_closed_pipe_is_no_error(spawn: Spawn, word: str) -> None:
     process.stdout.close()
     assert process.wait(PATIENCE) in (1, 141)  # rich has its own
     assert process.stderr.read() == ""
+
+
+@pytest.mark.parametrize("module", ["doctor", "compact", "watch"])
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_output_that_has_nowhere_to_go_gets_no_traceback(
+    module: str, unbuffered: str, tmp_path: Path
+) -> None:
+    words = [sys.executable, "-m", f"ddobench.{module}", str(tmp_path)]
+    variables = os.environ | {"PYTHONUNBUFFERED": unbuffered}
+    reader, writer = os.pipe()
+    os.close(reader)
+    for place, code in (("/dev/full", 1), (writer, 141)):
+        with open(place, "wb") as out:  # noqa: PTH123 - a descriptor
+            done = subprocess.run(
+                words, stdout=out, stderr=subprocess.PIPE, text=True, check=False, env=variables
+            )
+        assert done.returncode == code, done.stderr
+        full = "ddobench: the output cannot be written: No space left on device; make room, or "
+        assert done.stderr == (full + "send it elsewhere\n" if code == 1 else "")
+
+
+@pytest.mark.parametrize("word", ["--help", "method=naive"])
+def test_a_pipe_in_place_of_a_folder_of_plug_ins_is_refused(
+    ddobench: Caller, tmp_path: Path, word: str
+) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    code, _, err = ddobench(word, "--config-dir", str(pipe))
+    assert code == 2
+    assert err.startswith(f"ddobench: the folder given by --config-dir is no folder, got {pipe}; ")
+
+
+def test_a_pipe_among_the_files_of_a_plug_in_is_left_alone(ddobench: Caller, plugin: Path) -> None:
+    os.mkfifo(plugin / "method" / "pipe.yaml")
+    code, out, _ = ddobench("--help", "--config-dir", str(plugin))
+    assert code == 0
+    assert "takes its time" in out
+
+
+@pytest.mark.parametrize("sweep", [(), ("-m", "seed=0-1")])
+def test_an_error_of_a_job_gets_one_sentence_without_the_overrides(
+    ddobench: Caller, sweep: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise StorageError("the disk is full; make room")
+
+    monkeypatch.setattr("ddobench.runner.batches.execute", refuse)
+    code, _, err = ddobench("method=naive", "d=5", "n=20", *sweep)
+    assert code == 2
+    assert [line for line in err.splitlines() if " runs, " not in line] == [
+        "ddobench: the disk is full; make room"
+    ]
+
+
+def test_runs_that_another_process_stored_meanwhile_are_counted_as_such(
+    ddobench: Caller, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["method=naive", "d=5", "n=20", "-m"]
+    assert ddobench(*words, "seed=0-1")[0] == 0
+    ddobench.results.rename(tmp_path / "other")
+    launch = SeedSweeper._launch
+
+    def launch_late(*arguments: Any) -> Any:
+        shutil.copytree(tmp_path / "other", ddobench.results, dirs_exist_ok=True)
+        return launch(*arguments)
+
+    monkeypatch.setattr(SeedSweeper, "_launch", launch_late)
+    code, out, err = ddobench(*words, "seed=0-2")
+    assert code == 0, err
+    assert out.startswith("1 runs finished, 2 stored meanwhile by another process in ")
 
 
 def test_a_sweep_without_its_flag_gets_an_error(ddobench: Caller) -> None:
