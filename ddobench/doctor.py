@@ -83,10 +83,14 @@ def check_products() -> Iterator[Finding]:
     from ddobench.runner.provenance import describe_machine
 
     machine = describe_machine()
-    mode = str(machine["mkl_mode"])
+    mode, asked = str(machine["mkl_mode"]), os.environ.get(VARIABLE, "")
     if mode == TOO_LATE:
         yield Finding("matrix products", "MKL began before its mode was set",
                       fix=f"set {VARIABLE}={DEFAULT} before Python starts")  # fmt: skip
+    elif mode and mode != asked:
+        yield Finding("matrix products", f"MKL ignores {VARIABLE}={asked}, which it or this CPU "
+                      f"does not know, and takes {mode}",
+                      fix=f"set {VARIABLE}={DEFAULT}, or leave it out")  # fmt: skip
     elif mode:
         yield Finding("matrix products", f"MKL with {VARIABLE}={mode}: a seed's bits depend on no "
                       "other seed")  # fmt: skip
