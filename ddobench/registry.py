@@ -103,6 +103,13 @@ def line_up(method: str) -> dict[str, str]:
     }
 
 
+def has_part(method: str, group: str) -> bool:
+    """Return whether a method takes a part of this group; a broken file takes none."""
+    with suppress(UsageError):
+        return group in read_choice("method", method)
+    return False
+
+
 def parameters(group: str) -> list[str]:
     """List every parameter that any option of a group has."""
     names: set[str] = set()

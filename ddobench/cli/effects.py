@@ -27,10 +27,11 @@ class Idle:
     typed: str
     reason: str
     remedy: str
-    methods: list[str] = field(default_factory=list)
+    methods: list[str] = field(default_factory=list)  # of all points without an effect
 
     def __str__(self) -> str:
-        return f"{self.typed} has no effect on {', '.join(self.methods)}, {self.reason}"
+        methods = ", ".join(dict.fromkeys(self.methods))
+        return f"{self.typed} has no effect on {methods}, {self.reason}"
 
 
 @dataclass
@@ -54,16 +55,15 @@ class Effects:
             if group == "budget" and key != group and key not in read:
                 _check_budget_key(key)
             elif group in PARTS and group not in read:
-                self._add_idle(key, choices, _idle_part(word, key, group, cfg))
+                if key not in self.idle:
+                    self.idle[key] = _idle_part(word, key, group, cfg)
+                self.idle[key].methods.append(str(choices["method"]))
             elif group == "select" and key != group and not choices.get(group):
-                self._add_idle(key, choices, _idle_rule(word))
+                if key not in self.idle:
+                    self.idle[key] = _idle_rule(word)
+                self.idle[key].methods.append(str(choices["method"]))
             else:
                 self.used.add(key)
-
-    def _add_idle(self, key: str, choices: Mapping[str, Any], idle: Idle) -> None:
-        methods = self.idle.setdefault(key, idle).methods
-        if (method := str(choices["method"])) not in methods:
-            methods.append(method)
 
     def check(self) -> list[str]:
         """Raise for a setting without any effect; return notes on those with an effect on some."""
@@ -118,8 +118,7 @@ def _idle_part(word: str, key: str, group: str, cfg: DictConfig) -> Idle:
     if "." in key and "@" not in key and OmegaConf.select(cfg, own) is not None:
         remedy = f"write {typed.replace(key, own, 1)} for the method's own"
     else:
-        entries = registry.entries("method")
-        having = [e.name for e in entries if group in registry.read_choice("method", e.name)]
+        having = [e.name for e in registry.entries("method") if registry.has_part(e.name, group)]
         remedy = f"choose a method that has one: {', '.join(having)}"
     return Idle(typed, f"where there is no {group}", f"leave it out, or {remedy}")
 
