@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ddobench.cli.argv import DEFAULT_RESULTS, SentenceParser, complain, read_folder
+from ddobench.cli.argv import DEFAULT_RESULTS, SentenceParser, complain, quiet_output, read_folder
 from ddobench.errors import UsageError
 from ddobench.progress import format_bytes, reporting_late
 from ddobench.store.folding import PARTS, Folded, compact, publish
@@ -22,6 +22,7 @@ last one, and samples of designs and codes of all seeds but the first of each sp
 report of the copy has the same figures and tables; each record says what it was left without."""
 
 
+@quiet_output()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     options = _parser().parse_args(arguments)

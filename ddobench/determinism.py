@@ -19,12 +19,15 @@ VARIABLE = "MKL_CBWR"
 DEFAULT = "AUTO"
 TOO_LATE = "too late"
 _OFF = 1  # MKL's own code for "no mode is in force"
+_AUTO = 2  # also in force if MKL does not know the value, or the CPU cannot do what it names
+_AUTO_VALUES = ("AUTO", "AUTO,STRICT", "BRANCH=AUTO", "BRANCH=AUTO,STRICT")
 _BRANCH = 1  # what of the mode to ask for
 
 
 def request_stable_products() -> None:
     """Set the mode unless the user has, and warn if MKL has multiplied before."""
-    os.environ.setdefault(VARIABLE, DEFAULT)
+    if not os.environ.get(VARIABLE):  # an empty value is none to MKL
+        os.environ[VARIABLE] = DEFAULT
     if "torch" in sys.modules and products_mode() == TOO_LATE:
         warnings.warn(
             "PyTorch multiplied matrices before ddobench was imported, so a seed's result may "
@@ -43,7 +46,10 @@ def products_mode() -> str:
 
     if not torch.backends.mkl.is_available():  # type: ignore[no-untyped-call]
         return ""
-    return TOO_LATE if _mode_code() == _OFF else os.environ.get(VARIABLE, "")
+    asked, code = os.environ.get(VARIABLE, ""), _mode_code()
+    if code == _OFF:
+        return TOO_LATE
+    return DEFAULT if code == _AUTO and asked not in _AUTO_VALUES else asked
 
 
 def _mode_code() -> int | None:

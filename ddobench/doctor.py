@@ -11,7 +11,7 @@ from functools import partial
 from importlib import metadata
 from pathlib import Path
 
-from ddobench.cli.argv import DEFAULT_RESULTS, SentenceParser, complain, read_folder
+from ddobench.cli.argv import DEFAULT_RESULTS, SentenceParser, complain, quiet_output, read_folder
 from ddobench.cli.workers import EXTRAS, how_to_install, is_installed
 from ddobench.determinism import DEFAULT, TOO_LATE, VARIABLE
 from ddobench.errors import StorageError, UsageError
@@ -83,10 +83,14 @@ def check_products() -> Iterator[Finding]:
     from ddobench.runner.provenance import describe_machine
 
     machine = describe_machine()
-    mode = str(machine["mkl_mode"])
+    mode, asked = str(machine["mkl_mode"]), os.environ.get(VARIABLE, "")
     if mode == TOO_LATE:
         yield Finding("matrix products", "MKL began before its mode was set",
                       fix=f"set {VARIABLE}={DEFAULT} before Python starts")  # fmt: skip
+    elif mode and mode != asked:
+        yield Finding("matrix products", f"MKL ignores {VARIABLE}={asked}, which it or this CPU "
+                      f"does not know, and takes {mode}",
+                      fix=f"set {VARIABLE}={DEFAULT}, or leave it out")  # fmt: skip
     elif mode:
         yield Finding("matrix products", f"MKL with {VARIABLE}={mode}: a seed's bits depend on no "
                       "other seed")  # fmt: skip
@@ -156,6 +160,7 @@ def check_store(folder: Path) -> Iterator[Finding]:
         yield Finding("sweeps", f"one was killed: {command}", note="the same command continues it")
 
 
+@quiet_output()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     options = _parser().parse_args(arguments)

@@ -50,7 +50,7 @@ def entries(group: str) -> list[Entry]:
         if not folder.is_dir():
             continue
         for file in folder.iterdir():
-            if file.name.endswith(".yaml"):
+            if file.name.endswith(".yaml") and file.is_file():  # not a pipe, which would wait
                 name = file.name.removesuffix(".yaml")
                 found.setdefault(name, _entry(name, group, file))
     return [found[name] for name in sorted(found)]
@@ -101,6 +101,13 @@ def line_up(method: str) -> dict[str, str]:
         for group, choice in (_chosen(_read(file)) if file else ())
         if group.removeprefix("override /") in PARTS
     }
+
+
+def has_part(method: str, group: str) -> bool:
+    """Return whether a method takes a part of this group; a broken file takes none."""
+    with suppress(UsageError):
+        return group in read_choice("method", method)
+    return False
 
 
 def parameters(group: str) -> list[str]:
@@ -188,7 +195,8 @@ def _option_files() -> Iterator[Traversable]:
     for root in _roots():
         for folder in root.iterdir() if root.is_dir() else ():
             if folder.is_dir():
-                yield from (file for file in folder.iterdir() if file.name.endswith(".yaml"))
+                files = (file for file in folder.iterdir() if file.name.endswith(".yaml"))
+                yield from (file for file in files if file.is_file())
 
 
 def _named_targets() -> set[str]:

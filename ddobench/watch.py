@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.progress import TaskID
 
-from ddobench.cli.argv import DEFAULT_RESULTS, SentenceParser, complain, read_folder
+from ddobench.cli.argv import DEFAULT_RESULTS, SentenceParser, complain, quiet_output, read_folder
 from ddobench.errors import UsageError
 from ddobench.progress import bars, format_seconds
 from ddobench.store.sweeps import Sweep, read_sweeps
@@ -19,6 +19,7 @@ the rest may take. All of it is read from the store, so it is the same for every
 every machine that sees the folder. It ends with the sweeps; --once prints the state and exits."""
 
 
+@quiet_output()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     options = _parser().parse_args(arguments)

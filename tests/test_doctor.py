@@ -108,11 +108,18 @@ def test_a_package_of_another_version_is_something_to_fix(monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize(
     ("mode", "said"),
-    [("too late", "fix  matrix products: MKL began before"), ("", "note matrix products: PyTorch")],
-)
+    [
+        ("too late", "fix  matrix products: MKL began before"),
+        ("", "note matrix products: PyTorch"),
+        ("AUTO", "fix  matrix products: MKL ignores MKL_CBWR=bad, which it or this CPU does not "
+         "know, and takes AUTO; set MKL_CBWR=AUTO, or leave it out"),
+        ("bad", "ok   matrix products: MKL with MKL_CBWR=bad: "),  # if that were a mode
+    ],
+)  # fmt: skip
 def test_the_mode_of_products_is_judged(
     monkeypatch: pytest.MonkeyPatch, mode: str, said: str
 ) -> None:
+    monkeypatch.setenv("MKL_CBWR", "bad")
     machine = {"mkl_mode": mode, "cpu": "a CPU", "gpu": "a GPU"}
     monkeypatch.setattr("ddobench.runner.provenance.describe_machine", lambda: machine)
     first, _, last = lines(doctor.check_products())

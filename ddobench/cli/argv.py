@@ -7,9 +7,12 @@ of a launcher may be typed.
 """
 
 import argparse
+import contextlib
+import errno
+import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -60,6 +63,7 @@ _RANGE = re.compile(r"range\(\s*(\d+)\s*,\s*(\d+)\s*\)")
 _FOLDER = re.compile(rf"(\+{{0,2}}(?:{'|'.join(FOLDERS)}))=(.*)", re.DOTALL)
 _GRAPH = re.compile(r"(graph)=(.*)", re.DOTALL)
 _TRUE = re.compile(rf"(?<![{QUOTES}\w])true(?![{QUOTES}\w])", re.IGNORECASE)
+_CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 _HYDRA_SYNTAX = re.compile(r"\w+\(.*\)|\[.*\]", re.DOTALL)
 
 
@@ -342,6 +346,14 @@ def read_folder(value: object, key: str = "results_dir") -> Path:
         raise UsageError(f"{key} must be a folder, got {str(value)!r}: {error}") from error
 
 
+class JobError(BaseException):
+    """Holds the error of a single run; not an Exception, as Hydra prints a line about these."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(error)
+        self.error = error
+
+
 class SentenceParser(argparse.ArgumentParser):
     """Reads the options of a command line without Hydra, and reports errors as the others do."""
 
@@ -355,3 +367,26 @@ def complain(sentence: str) -> NoReturn:
     one_line = "; ".join(filter(None, map(str.strip, sentence.splitlines())))
     print(f"ddobench: {one_line}", file=sys.stderr)
     raise SystemExit(2) from None
+
+
+@contextlib.contextmanager
+def quiet_output() -> Iterator[None]:
+    """End without a traceback if what is printed has nowhere to go; also a decorator.
+
+    The reader of stdout may have gone, as in `ddobench --help | head -1`, or its device is full.
+    """
+    try:
+        yield
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as error:
+        closed = isinstance(error, BrokenPipeError)
+        if not closed and (error.errno not in _CANNOT_WRITE or error.filename is not None):
+            raise
+        # Python would flush once more at its end, and complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if closed:
+            raise SystemExit(141) from None  # as if ended by SIGPIPE
+        print(f"ddobench: the output cannot be written: {error.strerror}; make room, or send it "
+              "elsewhere", file=sys.stderr)  # fmt: skip
+        raise SystemExit(1) from None

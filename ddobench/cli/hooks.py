@@ -16,6 +16,7 @@ from omegaconf import OmegaConf
 
 from ddobench import registry
 from ddobench.cli.argv import check_overrides, read_folder, to_hydra
+from ddobench.cli.effects import Effects
 from ddobench.cli.messages import explain
 from ddobench.errors import UsageError
 from ddobench.runner.spec import Specification, specify
@@ -60,14 +61,18 @@ def register() -> None:
 def specify_points(points: Sequence[Sequence[str]]) -> list[Specification]:
     """Compose without a command line: specify one run for each list of `key=value`."""
     register()
+    effects = Effects()
     with initialize_config_module(config_module="ddobench.conf", version_base="1.3"):
-        return [_specify(list(map(to_hydra, words))) for words in points]
+        specs = [_specify(list(map(to_hydra, words)), effects) for words in points]
+    effects.check()
+    return specs
 
 
-def _specify(overrides: list[str]) -> Specification:
+def _specify(overrides: list[str], effects: Effects) -> Specification:
     check_overrides(overrides, "run")
     try:
         cfg = compose("run", overrides=overrides, return_hydra_config=True)
+        effects.add(cfg, cfg.hydra.runtime.choices, overrides)
         return specify(cfg, cfg.hydra.runtime.choices)
     except Exception as error:
         sentence = explain(error)

@@ -9,7 +9,8 @@ from hydra.types import RunMode
 from omegaconf import DictConfig
 
 from ddobench.cli import hooks
-from ddobench.cli.argv import Request, complain, configured_seeds, read_settings
+from ddobench.cli.argv import JobError, Request, configured_seeds, read_settings
+from ddobench.errors import UsageError
 from ddobench.progress import reporting
 from ddobench.seeds import Seeds
 
@@ -30,21 +31,15 @@ class Job:
 
     function: Callable[[Any, Request], Any]
     request: Request
-    config_name: str = "run"
-    wants_traceback: bool = False
 
     def __call__(self, cfg: DictConfig) -> Any:
-        """Run the function; explain an error of a single run before Hydra prints the overrides."""
+        """Run the function; hand an error of a single run past Hydra, which would print more."""
         try:
             return self.function(cfg, self.request)
         except Exception as error:
-            from ddobench.cli.messages import explain
-
-            sentence = explain(error, self.config_name)
-            sweep = HydraConfig.get().mode == RunMode.MULTIRUN
-            if sweep or sentence is None or self.wants_traceback:
+            if HydraConfig.get().mode == RunMode.MULTIRUN:
                 raise
-            complain(sentence)
+            raise JobError(error) from None
 
 
 def run_job(cfg: DictConfig, request: Request) -> "Outcome":
@@ -55,6 +50,8 @@ def run_job(cfg: DictConfig, request: Request) -> "Outcome":
     hydra = HydraConfig.get()
     settings = read_settings(cfg)
     store = Store(settings.results)
+    if hydra.mode != RunMode.MULTIRUN:  # the sweeper has checked its points
+        _check_effects(cfg, request)
     spec = specify(cfg, hydra.runtime.choices)
     if hydra.mode == RunMode.MULTIRUN:
         from ddobench.runner.batches import execute
@@ -86,6 +83,18 @@ def run_job(cfg: DictConfig, request: Request) -> "Outcome":
     if outcome.failed:
         raise SystemExit(1)
     return outcome
+
+
+def _check_effects(cfg: DictConfig, request: Request) -> None:
+    """Raise for a setting of a single run that would have no effect."""
+    from ddobench.cli.effects import Effects
+
+    for word in request.overrides:
+        if word.startswith(("hydra/launcher=", "hydra.launcher.")):
+            raise UsageError(f"{word} has no effect on a single run; add -m to launch a sweep")
+    effects = Effects()
+    effects.add(cfg, HydraConfig.get().runtime.choices, request.overrides)
+    effects.check()
 
 
 def find_missing(store: "Store", place: "Place", wanted: Seeds) -> Seeds:

@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ddobench.cli.argv import (
@@ -15,10 +16,12 @@ from ddobench.cli.argv import (
     CONFIG_DIR,
     HELP,
     VERSION,
+    JobError,
     Request,
     complain,
     normalise_line,
     parse_request,
+    quiet_output,
     split,
 )
 from ddobench.errors import UsageError
@@ -29,18 +32,18 @@ if TYPE_CHECKING:
 _FULL_ERROR = "HYDRA_FULL_ERROR"
 
 
+@quiet_output()
 def main() -> None:
     """Run a job or a sweep, or print the help."""
-    with _quiet_broken_pipe():
-        words = sys.argv[1:]
-        if any(word in HELP for word in words):
-            _print_help(words)
-        elif any(word in VERSION for word in words):
-            from importlib import metadata
+    words = sys.argv[1:]
+    if any(word in HELP for word in words):
+        _print_help(words)
+    elif any(word in VERSION for word in words):
+        from importlib import metadata
 
-            print(f"ddobench {metadata.version('ddobench')}")
-        else:
-            run_hydra(_run_job, "run")
+        print(f"ddobench {metadata.version('ddobench')}")
+    else:
+        run_hydra(_run_job, "run")
 
 
 def _print_help(words: list[str]) -> None:
@@ -65,22 +68,27 @@ def run_hydra(job: Callable[[Any, Request], Any], config_name: str) -> None:
     The function is called with a composed configuration and the request.
     """
     wants_traceback = os.environ.get(_FULL_ERROR) == "1"
+    failure: Exception
     try:
         with _signals_as_interrupt(), _full_hydra_errors():
-            _start(job, config_name, wants_traceback)
+            _start(job, config_name)
+            return
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         raise SystemExit(130) from None
+    except JobError as error:
+        failure = error.error
     except Exception as error:
-        from ddobench.cli.messages import explain
+        failure = error
+    from ddobench.cli.messages import explain
 
-        sentence = explain(error, config_name)
-        if sentence is None or wants_traceback:
-            raise
-        complain(sentence)
+    sentence = explain(failure, config_name)
+    if sentence is None or wants_traceback:
+        raise failure
+    complain(sentence)
 
 
-def _start(job: Callable[[Any, Request], Any], config_name: str, wants_traceback: bool) -> None:
+def _start(job: Callable[[Any, Request], Any], config_name: str) -> None:
     request = parse_request(sys.argv[1:], config_name, _typed_command())
     if request.has(COMPLETION):
         if _is_module():
@@ -97,7 +105,7 @@ def _start(job: Callable[[Any, Request], Any], config_name: str, wants_traceback
     hooks.register()
     sys.argv[1:] = request.hydra_arguments()
     run = hydra.main(version_base="1.3", config_path="pkg://ddobench.conf", config_name=config_name)
-    run(Job(job, request, config_name, wants_traceback))()
+    run(Job(job, request))()
 
 
 def _is_module() -> bool:
@@ -127,23 +135,14 @@ def _use_config_dir(folder: str | None) -> None:
     if folder is None:
         return
     folder = os.path.abspath(folder)  # noqa: PTH100 - symlinks stay as typed
+    if not Path(folder).is_dir():  # Python would wait for a named pipe on its path
+        wrong = "is no folder" if Path(folder).exists() else "does not exist"
+        raise UsageError(f"the folder given by --config-dir {wrong}, got {folder}; name the folder "
+                         "above method/NAME.yaml")  # fmt: skip
     registry.use_config_dir(folder)
     sys.path.append(folder)
     inherited = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [inherited, folder]))
-
-
-@contextlib.contextmanager
-def _quiet_broken_pipe() -> Iterator[None]:
-    """Exit silently if the reader of stdout has gone, as in `ddobench --help | head -1`."""
-    try:
-        yield
-        if sys.stdout is not None:
-            sys.stdout.flush()
-    except BrokenPipeError:
-        # Python would flush once more at its end, and complain.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise SystemExit(141) from None  # as if ended by SIGPIPE
 
 
 @contextlib.contextmanager

@@ -55,7 +55,7 @@ def _no_option(match: re.Match[str], _: str) -> str:
     group, name, listed = match["group"], match["name"], match["options"].split()
     own = "; your own come with --config-dir FOLDER" if group in ("task", "method") else ""
     known = ", ".join(listed)
-    return f"there is no {group} {name!r}{_suggest(name, listed)}; there are {known}{own}"
+    return f"there is no {group} {name!r}{suggest(name, listed)}; there are {known}{own}"
 
 
 def _no_key(match: re.Match[str], config_name: str) -> str:
@@ -69,8 +69,8 @@ def _no_key(match: re.Match[str], config_name: str) -> str:
     if dot:
         known = [f"{group}.{name}" for name in registry.parameters(group)]
         known += [f"{group}.training.{name}" for name in registry.parameters("training")]
-        return f"there is no key {key!r}{_suggest(key, known)}; --cfg job lists those there are"
-    return f"there is no key {key!r}{_suggest(key, keys)}; the keys are {', '.join(keys)}"
+        return f"there is no key {key!r}{suggest(key, known)}; --cfg job lists those there are"
+    return f"there is no key {key!r}{suggest(key, keys)}; the keys are {', '.join(keys)}"
 
 
 def _no_file(match: re.Match[str], _: str) -> str:
@@ -106,7 +106,8 @@ def _unquoted(match: re.Match[str], _: str) -> str:
     return f"{value!r} cannot be read as a value of {key}; quote it twice, as in \"{key}='...'\""
 
 
-def _suggest(word: str, known: Sequence[str]) -> str:
+def suggest(word: str, known: Sequence[str]) -> str:
+    """Return a remark on the most similar of the known words, empty if there is none."""
     others = [name for name in known if name != word]
     near = get_close_matches(word, others, n=1, cutoff=_SIMILARITY)
     return f" (did you mean {near[0]!r}?)" if near else ""

@@ -7,10 +7,13 @@ keep all workers of a launcher busy.
 
 import logging
 import shlex
+import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import redirect_stderr
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +32,7 @@ from ddobench.cli.argv import (
     read_settings,
     to_hydra,
 )
+from ddobench.cli.effects import Effects
 from ddobench.cli.plan import Product, describe_costs, describe_point, multiply
 from ddobench.cli.workers import (
     check_installed,
@@ -37,6 +41,7 @@ from ddobench.cli.workers import (
     share_seeds,
     sharing_the_machine,
     split_jobs,
+    use_private_folder,
 )
 from ddobench.progress import following, reporting
 from ddobench.seeds import Seeds
@@ -123,8 +128,8 @@ class SeedSweeper(BasicSweeper):
             print(f"{total - missing} of {total} runs are stored already; {missing} to go")
         began = time.perf_counter()
         returns = self._launch(points, store, total, missing)
-        outcome = _sum_up([job.return_value for job in returns])
-        print(_summary(outcome, time.perf_counter() - began, store))
+        outcome = _sum_up(returns)
+        print(_summary(outcome, missing, time.perf_counter() - began, store))
         if outcome.failed:
             raise SystemExit(1)
         return [returns]
@@ -151,10 +156,14 @@ class SeedSweeper(BasicSweeper):
         assert self.hydra_context is not None
         loader = self.hydra_context.config_loader
         points: dict[tuple[Place, Seeds], Point] = {}
+        effects = Effects()
+        typed = {word.partition("=")[0].lstrip("+") for word in self.request.overrides}
         # Without several values there is one point, which Hydra has composed already.
         lone = not (self.params or any(self.cases) or any(product.sweeps for product in products))
         for overrides, seeds in ((point, p.seeds) for p in products for point in p):
             cfg = self.config if lone else loader.load_sweep_config(self.config, list(overrides))
+            own = [word for word in overrides if word.partition("=")[0].lstrip("+") in typed]
+            effects.add(cfg, cfg.hydra.runtime.choices, own)  # an experiment may set more
             spec = specify(cfg, cfg.hydra.runtime.choices)
             wanted = configured_seeds(cfg) if seeds is None else seeds
             place = spec.place(store)
@@ -162,6 +171,8 @@ class SeedSweeper(BasicSweeper):
             if missing:
                 spec.build()  # so that all errors come before the first run
             points.setdefault((place, wanted), Point(list(overrides), spec, wanted, missing))
+        for note in effects.check():
+            print(note)
         return list(points.values())
 
     def _launch(
@@ -216,6 +227,7 @@ class SeedSweeper(BasicSweeper):
             runs = sum(len(point.missing) for point in points)
             print(f"{runs} runs in {len(jobs)} jobs for {workers} workers")
         returns: list[JobReturn] = []
+        use_private_folder(self.launcher)
         with sharing_the_machine(launcher):
             for portion in split_jobs(jobs, launcher, self.max_batch_size, cores):
                 returns += self.launcher.launch(portion, initial_job_idx=len(returns))
@@ -251,14 +263,25 @@ def _print_plan(points: Sequence[Point], total: int, missing: int, store: "Store
     print(f"{missing} of {total} runs to do; plan=true runs nothing")
 
 
-def _sum_up(outcomes: Sequence["Outcome"]) -> "Outcome":
+def _sum_up(returns: Sequence[JobReturn]) -> "Outcome":
+    """Add up the outcomes of jobs, or raise the error of one."""
+    from ddobench.cli.messages import explain
     from ddobench.runner.batches import Outcome
 
-    return sum(outcomes, Outcome())
+    overrides = StringIO()  # that Hydra prints of a job with an error
+    try:
+        with redirect_stderr(overrides):
+            return sum((job.return_value for job in returns), Outcome())
+    except Exception as error:
+        if explain(error) is None:
+            print(overrides.getvalue(), end="", file=sys.stderr)
+        raise
 
 
-def _summary(outcome: "Outcome", seconds: float, store: "Store") -> str:
+def _summary(outcome: "Outcome", missing: int, seconds: float, store: "Store") -> str:
     parts = [f"{outcome.ok} runs finished"]
+    if outcome.runs < missing:
+        parts.append(f"{missing - outcome.runs} stored meanwhile by another process")
     if outcome.declined:
         parts.append(f"{outcome.declined} declined")
     if outcome.failed:

@@ -6,10 +6,13 @@ their threads from the environment when a worker starts, so it is set there whil
 unless the user has set it.
 """
 
+import itertools
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
+from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 from ddobench.errors import UsageError
@@ -24,6 +27,8 @@ EXTRAS = {  # the extra that installs the package of a launcher
 }
 LEAST_STACK = 5  # seeds of a job if there are enough jobs: stacked seeds are cheaper
 _ALL_AT_ONCE = ("hydra_plugins.hydra_submitit_launcher.submitit_launcher.LocalLauncher",)
+
+_PICKLES = "submitit_folder"  # the key of a launcher
 
 
 def count_cores() -> int:
@@ -72,6 +77,21 @@ def split_jobs(
         most = count_workers(launcher, cores)
     size = most or max(1, len(jobs))
     return [jobs[start : start + size] for start in range(0, len(jobs), size)]
+
+
+def use_private_folder(launcher: Any) -> None:
+    """Let a launcher that hands jobs over as pickled files use a new folder that others cannot.
+
+    Its folders are named by the numbers of jobs, so files that somebody left in one of them would
+    be loaded, and run code, when a job gets that number.
+    """
+    params = getattr(launcher, "params", {})
+    if folder := params.get(_PICKLES):
+        parts = Path(str(folder)).parts
+        fixed = [*itertools.takewhile(lambda part: "%" not in part, parts)]  # %j: a job's number
+        Path(*fixed).mkdir(parents=True, exist_ok=True)
+        private = mkdtemp(prefix="sweep-", dir=Path(*fixed))  # mode 700, a random name
+        params[_PICKLES] = str(Path(private, *parts[len(fixed) :]))
 
 
 @contextmanager

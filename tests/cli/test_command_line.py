@@ -2,17 +2,21 @@
 
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 from ddobench.cli import argv
 from ddobench.cli import main as cli
+from ddobench.cli.sweeper import SeedSweeper
+from ddobench.errors import StorageError
 from ddobench.store.runs import load
 from tests.support.processes import PATIENCE, Spawn, nursery, wait_until
 
@@ -233,10 +237,30 @@ def test_two_methods_with_equal_parts_are_both_stored(ddobench: Caller) -> None:
     assert runs["digest"].nunique() == 2, "each has runs of its own"
 
 
-def test_equal_points_of_a_sweep_count_once(ddobench: Caller) -> None:
-    code, out, err = ddobench("method=naive", "latent=vae,pca", "d=5", "n=20", "-m", "seed=0-1")
+def test_equal_points_of_a_sweep_count_once_and_a_part_needs_an_effect_on_one_method(
+    ddobench: Caller,
+) -> None:
+    words = ["method=naive,random,linear", "latent=identity,pca", "d=5", "n=20", "budget=tiny"]
+    code, out, err = ddobench(*words, "-m", "seed=0-1")
     assert code == 0, err
-    assert out.startswith("2 runs finished")
+    note, last = out.splitlines()
+    assert note == "latent=identity has no effect on naive, random, where there is no latent"
+    assert last.startswith("8 runs finished")
+
+
+def test_an_experiment_can_be_reduced_to_a_method_without_its_parts(ddobench: Caller) -> None:
+    code, out, err = ddobench("-m", "experiment=controls", "method=naive", "plan=true")
+    assert code == 0, err
+    assert "no effect" not in out
+
+
+def test_a_launcher_without_a_sweep_gets_an_error(ddobench: Caller) -> None:
+    code, _, err = ddobench("method=naive", "hydra/launcher=basic")
+    assert code == 2
+    assert (
+        err == "ddobench: hydra/launcher=basic has no effect on a single run; add -m to "
+        "launch a sweep\n"
+    )
 
 
 @pytest.mark.slow
@@ -315,8 +339,22 @@ def test_a_plug_in_may_bring_a_stage(ddobench: Caller, plugin: Path) -> None:
         (["--bogus"], "there is no option '--bogus'; --help lists"),
         (["--config-dir", "nowhere"], "the folder given by --config-dir does not exist"),
         (["nonsense"], "'nonsense' cannot be read as key=value"),
+        (["+budget.tpo=4"], "there is no key 'budget.tpo' (did you mean 'budget.top'?)"),
+        (["++budget.traaining=0.01"], "(did you mean 'budget.training'?); the keys are budget.asc"),
+        (["budget.training=-1"], "budget.training must be a number above 0, a factor on steps"),
+        (["budget.ascent=few"], "budget.ascent must be a number above 0, a factor on steps"),
+        (["method=ddom", "surrogate.width=64"], "no surrogate; leave it out, or write method.width="
+         "64 for the method's own"),
+        (["method=ddom", "surrogate=gp"], "surrogate=gp has no effect on ddom, where there is no "
+         "surrogate; leave it out, or choose a method that has one: additive, "),
+        (["method=ddom", "+surrogate.widht=1"], "surrogate.widht=1 has no effect on ddom"),
+        (["method=ddom", "training=paper"], "training=paper has no effect on ddom"),
+        (["method=ga", "+select.grid.x=[1]"], "has no effect on ga, where no rule selects; add"),
+        (["method=naive.yaml"], "method takes the name of an option, got the file 'naive.yaml'; "
+         "write method=naive"),
+        (["method=../method/naive"], "got the file '../method/naive'; write method=naive"),
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("sweep", [False, True])
 def test_a_mistake_gets_one_sentence_and_leaves_nothing_behind(
     ddobench: Caller, words: list[str], sentence: str, sweep: bool
@@ -535,6 +573,76 @@ def test_a_closed_pipe_is_no_error(spawn: Spawn, word: str) -> None:
     process.stdout.close()
     assert process.wait(PATIENCE) in (1, 141)  # rich has its own
     assert process.stderr.read() == ""
+
+
+@pytest.mark.parametrize("module", ["doctor", "compact", "watch"])
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_output_that_has_nowhere_to_go_gets_no_traceback(
+    module: str, unbuffered: str, tmp_path: Path
+) -> None:
+    words = [sys.executable, "-m", f"ddobench.{module}", str(tmp_path)]
+    variables = os.environ | {"PYTHONUNBUFFERED": unbuffered}
+    reader, writer = os.pipe()
+    os.close(reader)
+    for place, code in (("/dev/full", 1), (writer, 141)):
+        with open(place, "wb") as out:  # noqa: PTH123 - a descriptor
+            done = subprocess.run(
+                words, stdout=out, stderr=subprocess.PIPE, text=True, check=False, env=variables
+            )
+        assert done.returncode == code, done.stderr
+        full = "ddobench: the output cannot be written: No space left on device; make room, or "
+        assert done.stderr == (full + "send it elsewhere\n" if code == 1 else "")
+
+
+@pytest.mark.parametrize("word", ["--help", "method=naive"])
+def test_a_pipe_in_place_of_a_folder_of_plug_ins_is_refused(
+    ddobench: Caller, tmp_path: Path, word: str
+) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    code, _, err = ddobench(word, "--config-dir", str(pipe))
+    assert code == 2
+    assert err.startswith(f"ddobench: the folder given by --config-dir is no folder, got {pipe}; ")
+
+
+def test_a_pipe_among_the_files_of_a_plug_in_is_left_alone(ddobench: Caller, plugin: Path) -> None:
+    os.mkfifo(plugin / "method" / "pipe.yaml")
+    code, out, _ = ddobench("--help", "--config-dir", str(plugin))
+    assert code == 0
+    assert "takes its time" in out
+
+
+@pytest.mark.parametrize("sweep", [(), ("-m", "seed=0-1")])
+def test_an_error_of_a_job_gets_one_sentence_without_the_overrides(
+    ddobench: Caller, sweep: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise StorageError("the disk is full; make room")
+
+    monkeypatch.setattr("ddobench.runner.batches.execute", refuse)
+    code, _, err = ddobench("method=naive", "d=5", "n=20", *sweep)
+    assert code == 2
+    assert [line for line in err.splitlines() if " runs, " not in line] == [
+        "ddobench: the disk is full; make room"
+    ]
+
+
+def test_runs_that_another_process_stored_meanwhile_are_counted_as_such(
+    ddobench: Caller, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["method=naive", "d=5", "n=20", "-m"]
+    assert ddobench(*words, "seed=0-1")[0] == 0
+    ddobench.results.rename(tmp_path / "other")
+    launch = SeedSweeper._launch
+
+    def launch_late(*arguments: Any) -> Any:
+        shutil.copytree(tmp_path / "other", ddobench.results, dirs_exist_ok=True)
+        return launch(*arguments)
+
+    monkeypatch.setattr(SeedSweeper, "_launch", launch_late)
+    code, out, err = ddobench(*words, "seed=0-2")
+    assert code == 0, err
+    assert out.startswith("1 runs finished, 2 stored meanwhile by another process in ")
 
 
 def test_a_sweep_without_its_flag_gets_an_error(ddobench: Caller) -> None:

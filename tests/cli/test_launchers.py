@@ -1,8 +1,10 @@
 """One sweep gives the same records whichever launcher spreads its jobs, and cores are shared."""
 
 import os
+import pickle
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -18,6 +20,7 @@ from ddobench.cli.workers import (
     share_seeds,
     sharing_the_machine,
     split_jobs,
+    use_private_folder,
 )
 from ddobench.errors import UsageError
 from ddobench.registry import read_choice
@@ -64,6 +67,16 @@ def assert_same_records(folder: Path, other: Path) -> None:
         assert same_record(ours, theirs, without=OWN), file
 
 
+class Planted:
+    """Makes a folder when its pickle is loaded."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return os.mkdir, (self.folder,)
+
+
 def needs(launcher: str) -> None:
     """Skip a test without the package of a launcher."""
     package = ".".join(read_choice("launcher", launcher)["_target_"].split(".")[:2])
@@ -96,11 +109,15 @@ def test_an_array_of_jobs_stores_what_one_process_stores(
 ) -> None:
     needs("submitit_slurm")
     monkeypatch.setenv("PATH", install_slurm(tmp_path / "slurm"))
+    planted = tmp_path / "spread" / ".cache" / "submitit" / "1_0" / "1_0_0_result.pkl"
+    planted.parent.mkdir(parents=True)
+    planted.write_bytes(pickle.dumps(("success", Planted(str(tmp_path / "ran")))))
     out, _ = launch(
         tmp_path / "spread", "hydra/launcher=submitit_slurm", "hydra.launcher.partition=short",
         "hydra.launcher.timeout_min=90", "hydra.launcher.mem_gb=3",
     )  # fmt: skip
     assert "20 runs finished" in out
+    assert not (tmp_path / "ran").exists(), "a planted pickle was loaded"
     asked = read_submitted(tmp_path / "slurm")
     assert {"--array=0-1%2", "--partition=short", "--time=90", "--mem=3GB", "--cpus-per-task=1",
             "--job-name=ddobench"} <= {*asked}  # fmt: skip
@@ -189,6 +206,18 @@ def test_jobs_wait_where_a_launcher_would_start_them_all_at_once() -> None:
     assert [len(part) for part in split_jobs(jobs, local, None, cores=2)] == [2, 2, 1]
     assert split_jobs(jobs, slurm, None, cores=2) == [jobs]
     assert [len(part) for part in split_jobs(jobs, slurm, 3, cores=2)] == [3, 2]
+
+
+def test_each_sweep_hands_its_jobs_over_in_a_new_private_folder(tmp_path: Path) -> None:
+    launchers = [SimpleNamespace(params={"submitit_folder": f"{tmp_path}/a/%j"}) for _ in range(2)]
+    for launcher in launchers:
+        use_private_folder(launcher)
+    one, other = (Path(launcher.params["submitit_folder"]) for launcher in launchers)
+    assert one.name == other.name == "%j"
+    assert one.parent != other.parent
+    assert one.parents[1] == other.parents[1] == tmp_path / "a"
+    assert one.parent.stat().st_mode & 0o777 == 0o700
+    use_private_folder(SimpleNamespace())  # of another kind
 
 
 @pytest.mark.parametrize(

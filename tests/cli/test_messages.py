@@ -132,3 +132,10 @@ def test_a_missing_value_is_said_in_one_line() -> None:
 @pytest.mark.parametrize("error", [ValueError("x"), RuntimeError("x"), KeyError("x")])
 def test_an_error_of_the_program_is_not_explained_away(error: Exception) -> None:
     assert explain(error) is None
+
+
+def test_a_part_needs_an_effect_on_one_of_several_points_from_python_too() -> None:
+    idle, used = (["method=" + name, "surrogate=gp"] for name in ("ddom", "ga"))
+    with pytest.raises(UsageError, match="surrogate=gp has no effect on ddom, where there is no"):
+        hooks.specify_points([idle])
+    assert [spec.method for spec in hooks.specify_points([idle, used])] == ["ddom", "ga"]

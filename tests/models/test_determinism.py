@@ -40,6 +40,14 @@ def test_a_mode_that_the_user_chose_is_left_alone() -> None:
 
 @pytest.mark.slow
 @needs_mkl
+@pytest.mark.parametrize("value", ["bad", ""])
+def test_a_value_that_mkl_ignores_is_not_taken_for_the_mode(value: str) -> None:
+    ended = python("import ddobench; " + MULTIPLY + PRINT_MODE, MKL_CBWR=value)
+    assert (ended.stdout, ended.stderr) == ("AUTO\n", "")
+
+
+@pytest.mark.slow
+@needs_mkl
 def test_a_product_before_the_import_gives_one_warning() -> None:
     ended = python(MULTIPLY + "import ddobench; import ddobench.rng; " + PRINT_MODE)
     assert ended.stdout == "too late\n"
