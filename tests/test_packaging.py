@@ -1,6 +1,7 @@
 """What is installed is what was written, and nothing takes a name of the top level."""
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -139,3 +140,13 @@ def read_pins(file: str) -> dict[str, str]:
     """Return the exact version of each package in a file of constraints."""
     lines = [line for line in (ROOT / file).read_text().splitlines() if "==" in line]
     return {name_of(line): line.partition("==")[2] for line in lines}
+
+
+def test_a_folder_of_the_same_name_does_not_hide_the_package(tmp_path: Path) -> None:
+    (tmp_path / "ddobench").mkdir()  # as in the parent folder of a clone
+    command = [sys.executable, "-c", "import ddobench; print(ddobench.__file__)"]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    found = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+    )
+    assert found.stdout.strip().endswith("__init__.py")
