@@ -56,6 +56,7 @@ def check_regular(path: Path) -> None:
 
 def read_json(path: Path) -> Any:
     """Read a JSON file."""
+    check_regular(path)
     if path.stat().st_size > LONGEST_JSON:
         raise ValueError(f"its JSON is longer than {LONGEST_JSON:,} bytes")
     return parse_json(path.read_bytes())

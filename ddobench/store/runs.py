@@ -32,7 +32,6 @@ from ddobench.store.checks import (
     IDENTITY,
     ITERATION,
     ROW,
-    check_regular,
     check_row,
     printable,
     read_json,
@@ -457,14 +456,9 @@ def _read_all(
 ) -> Iterator[tuple[Path, Result]]:
     """Read small files in order, without those that cannot be read."""
     for path in paths:
-        found = attempt(path, partial(_read_regular, path, read), left_out)
+        found = attempt(path, partial(read, path), left_out)
         if found is not None:
             yield path, found
-
-
-def _read_regular(path: Path, read: Callable[[Path], Result]) -> Result:
-    check_regular(path)
-    return read(path)
 
 
 def _read_failure(path: Path) -> dict[str, Any]:

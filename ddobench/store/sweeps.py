@@ -18,7 +18,7 @@ from uuid import uuid4
 
 from ddobench.seeds import Seeds, parse_seeds
 from ddobench.store.atomic import write_whole
-from ddobench.store.checks import check_regular, printable, read_json
+from ddobench.store.checks import printable, read_json
 from ddobench.store.runs import Place, Store, attempt, has_failed
 
 _FOLDER = Path(".cache", "sweeps")
@@ -83,7 +83,6 @@ def read_sweeps(folder: Path) -> list[tuple[Sweep, bool]]:
 
 
 def _read(path: Path) -> Sweep:
-    check_regular(path)
     found: Any = read_json(path)
     goals = [Goal(str(goal["folder"]), str(goal["seeds"])) for goal in found["goals"]]
     for goal in goals:

@@ -325,3 +325,7 @@ def test_a_damaged_sample_of_a_task_is_made_anew(tmp_path: Path) -> None:
     kept = path.stat().st_mtime_ns
     execute(spec, [2], store)
     assert path.stat().st_mtime_ns == kept
+    path.unlink()
+    os.mkfifo(path)  # reading it would wait for a writer
+    execute(spec, [3], store)
+    assert read_sample(path).title == "sum"
