@@ -1,8 +1,11 @@
 """Promises of rendering: the same bytes in one process or in several, and visible errors."""
 
 import logging
+import os
+import signal
 import subprocess
 import sys
+import time
 import warnings
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -79,35 +82,46 @@ def test_a_label_in_characters_that_the_font_lacks_is_drawn_without_a_warning(en
         assert figure.render(ending)
 
 
+@dataclass(frozen=True)
+class PressingCtrlC:
+    """A plot that sends what Ctrl-C sends, to all processes, while it is drawn."""
+
+    def draw(self, data: pd.DataFrame) -> Drawing:
+        """Interrupt, then draw."""
+        os.killpg(os.getpgrp(), signal.SIGINT)
+        time.sleep(0.2)
+        return PLOT.draw(data)
+
+
 INTERRUPTED = """
-import os, signal, sys, threading
+import os, signal, sys
+from dataclasses import replace
 from multiprocessing import util
-from tests.report.test_rendering import FIGURES
+from tests.report.test_rendering import FIGURES, PLOT, PressingCtrlC
 from ddobench.report.figures.figure import render_all
 signal.signal(signal.SIGTERM, signal.default_int_handler)
 start = util.spawnv_passfds
-def start_and_signal(path, words, *rest):
+def start_and_terminate(path, words, *rest):
     number = start(path, words, *rest)
     if "--multiprocessing-fork" in map(os.fsdecode, words):
-        {act}
+        os.kill(os.getpid(), signal.SIGTERM)
     return number
-util.spawnv_passfds = start_and_signal
+if {terminated}:
+    util.spawnv_passfds = start_and_terminate
+first = replace(FIGURES[0], plot=PLOT if {terminated} else PressingCtrlC())
 try:
-    render_all(20 * FIGURES, ["svg"], workers=2)
+    render_all([first, *20 * FIGURES], ["svg"], workers=2)
 except KeyboardInterrupt:
     sys.exit(130)
 """
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "act",
-    ["os.kill(os.getpid(), signal.SIGTERM)",
-     "threading.Timer(1, os.killpg, [os.getpgrp(), signal.SIGINT]).start()"],
-    ids=["terminated-while-workers-start", "ctrl-c"],
-)  # fmt: skip
-def test_workers_print_nothing_when_rendering_is_interrupted(tmp_path: Path, act: str) -> None:
-    (tmp_path / "script.py").write_text(INTERRUPTED.format(act=act))
+@pytest.mark.parametrize("terminated", [True, False], ids=["while-workers-start", "ctrl-c"])
+def test_workers_print_nothing_when_rendering_is_interrupted(
+    tmp_path: Path, terminated: bool
+) -> None:
+    (tmp_path / "script.py").write_text(INTERRUPTED.format(terminated=terminated))
     done = subprocess.run(
         [sys.executable, str(tmp_path / "script.py")], capture_output=True, text=True, check=False,
         env={"PYTHONPATH": ":".join(filter(None, sys.path)), "PATH": ""}, timeout=PATIENCE,
