@@ -99,7 +99,8 @@ from dataclasses import replace
 from multiprocessing import util
 from tests.report.test_rendering import FIGURES, PLOT, PressingCtrlC
 from ddobench.report.figures.figure import render_all
-signal.signal(signal.SIGTERM, signal.default_int_handler)
+for number in (signal.SIGTERM, signal.SIGINT):  # which may be ignored where tests run
+    signal.signal(number, signal.default_int_handler)
 start = util.spawnv_passfds
 def start_and_terminate(path, words, *rest):
     number = start(path, words, *rest)
