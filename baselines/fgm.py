@@ -18,7 +18,8 @@ Where the paper is silent or we deviate:
   code; the search starts from its means;
 - the network is trained for 1000 steps at 1e-3; the paper's text ("the same hyperparameters" as
   COMs) means 50 epochs at 3e-4 (`training=paper`). What that changes in the final value, by the
-  method's own ranking, in sd (chain, seeds 0-9, paired 95 % interval; `experiment=training`):
+  method's own ranking, in sd (chain, seeds 0-9, paired 95 % interval; `experiment=training`, then
+  `python benchmarks/trainings.py`); all of them stay below the best visible design:
 
     rows, d       FGM                   VAE-GA                COMs
     2,000, 11     -0.23 [-0.34, -0.11]  -0.43 [-0.64, -0.25]  -0.07 [-0.34, 0.07]

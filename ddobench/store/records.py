@@ -1,12 +1,11 @@
 """What is stored: one finished run, and a sample of a task."""
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Status = Literal["ok", "declined", "failed"]
 ARRAYS = ("values", "predictions", "designs")  # of a record: (T, K), (T, K), (K, d)
 SAMPLES = ("designs_sample", "codes_sample", "decoded_sample", "values_sample")  # in diagnostics
 LEFT_OUT = "left_out"  # key of the diagnostics that were dropped when a run was published
