@@ -13,7 +13,7 @@ invalid. Distances are root mean squares over the columns.
 
 The nearest point is found by damped Gauss-Newton steps from the nearest of many points of the
 surface; a design that is slightly off after the first search gets several starts. The distance of a
-design that is far off is an upper bound, up to about a tenth too large.
+design that is far off is an upper bound.
 """
 
 from dataclasses import dataclass, field, replace
@@ -38,7 +38,8 @@ LIBRARY = 4_000  # points of the surface to start from
 WIDER = 1.5  # standard deviation of their hidden variables: beyond most rows
 FAR = 3.0  # times the thickness: a design that is farther off has one start
 STEPS = 30
-CLOSE = 1e-10  # change of the hidden variables at which a search ends
+CLOSE = 1e-11  # change of the hidden variables at which a search ends
+ROUNDING = 1e-12  # relative, of a squared distance: a step that changes less is taken
 SLOW = 1e-4  # relative change of the squared distance at which it ends off the surface
 ABSURD = 1e6  # a design with a larger entry is not compared with the surface
 BLOCK = 8_192  # designs at once
@@ -104,7 +105,7 @@ class Instance:
             step = torch.linalg.solve(normal, turned @ rest[..., None])[..., 0]
             new = x[moving] - self.observe(z + step)
             after = new.square().sum(dim=1)
-            better = after < before
+            better = after <= before * (1 + ROUNDING)
             taken = moving[better]
             hidden[taken], off[taken], error[taken] = (z + step)[better], new[better], after[better]
             damping[moving] = torch.where(better, damp / 10, damp * 10)
