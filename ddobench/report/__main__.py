@@ -30,7 +30,7 @@ def job(cfg: Any, _: object) -> None:
     plain: Any = OmegaConf.to_container(cfg, resolve=True)
     with reporting_late():
         written = write_report(
-            read_folder(plain["results_dir"]),
+            _read_folders(plain["results_dir"]),
             read_folder(plain["report_dir"], "report_dir"),
             filters=plain["only"],
             remarks=plain["remarks"],
@@ -39,6 +39,13 @@ def job(cfg: Any, _: object) -> None:
             formats=plain["formats"],
         )
     print(written.message)
+
+
+def _read_folders(value: Any) -> Any:
+    """Return the folders of `results_dir`: one, or a list."""
+    from ddobench.cli.argv import read_folder
+
+    return [read_folder(one) for one in value] if isinstance(value, list) else read_folder(value)
 
 
 def main() -> None:
