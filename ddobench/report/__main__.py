@@ -2,6 +2,7 @@
 
 import re
 import sys
+from pathlib import Path
 from typing import Any
 
 from ddobench.cli.main import run_hydra
@@ -42,10 +43,13 @@ def job(cfg: Any, _: object) -> None:
 
 
 def _read_folders(value: Any) -> Any:
-    """Return the folders of `results_dir`: one, or a list."""
+    """Return the folder of `results_dir`, or those of `[a,b]` unless a folder has that name."""
     from ddobench.cli.argv import read_folder
 
-    return [read_folder(one) for one in value] if isinstance(value, list) else read_folder(value)
+    listed = isinstance(value, str) and value.startswith("[") and value.endswith("]")
+    if not listed or Path(value).exists():
+        return read_folder(value)
+    return [read_folder(word.strip(" '\"")) for word in value[1:-1].split(",")]
 
 
 def main() -> None:

@@ -82,7 +82,7 @@ class ReportData:
 
     def diagnostics(self, path: str) -> dict[str, Any]:
         """Read the diagnostics of one run; this opens its file."""
-        if self.folder is None:
+        if self.folder is None or not path:  # a published score
             return {}
         usable, odd = keep_usable(store.read_diagnostics(self.folder / path))
         if odd and path not in self.warned:

@@ -137,16 +137,13 @@ def write_report(
 
 
 def _list_sources(given: str | Path | Sequence[str | Path]) -> list[Path]:
-    """Return the folders of a request; `[a,b]` is a list unless there is a folder of that name."""
-    words: Sequence[str | Path] = [given] if isinstance(given, str | Path) else list(given)
-    if isinstance(given, str) and given[:1] == "[" and given[-1:] == "]" and not Path(given).exists():
-        words = [word.strip().strip("'\"") for word in given[1:-1].split(",")]
-    sources = [Path(word).expanduser() for word in words if str(word)]
+    """Return the folders of a request, which must exist."""
+    sources = [Path(one) for one in ([given] if isinstance(given, str | Path) else given)]
+    if not sources:
+        raise UsageError("results_dir must be a folder or several, got none")
     for source in sources:
         if str(source) != PUBLISHED:
             _check_exists(source)
-    if not sources:
-        raise UsageError(f"results_dir must be a folder or several, got {given!r}")
     return sources
 
 
