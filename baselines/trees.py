@@ -4,10 +4,10 @@ The models that people try first on a table. Trees have no gradient, so they are
 `search=evolution`, which begins at the best rows and keeps designs near rows. A forest predicts no
 more than the largest visible value: what it can find are combinations of good rows.
 
-Settings of the forest are those that Breiman (2001) suggests for regression: unpruned trees, a third
-of the variables at each split, 100 trees. Boosting is scikit-learn's `HistGradientBoostingRegressor`
-(after Ke et al. 2017, LightGBM) with its default settings, but 300 trees. No paper proposes either
-of them as a method of offline optimisation; both are ours.
+Settings of the forest are those that Breiman (2001) suggests for regression: unpruned trees, a
+third of the variables at each split; and 100 trees. Boosting is `HistGradientBoostingRegressor` of
+scikit-learn (after LightGBM, Ke et al. 2017) with its default settings, but 300 trees. No paper
+proposes either of them as a method of offline optimisation; both are ours.
 
 Needs the extra `sklearn`: pip install 'ddobench[sklearn]'.
 
@@ -46,7 +46,7 @@ class Forest(OneSeedSurrogate):
 
     def fit_one(self, z: Matrix, y: Matrix, rng: Stream) -> Predict:
         """Grow the trees."""
-        from sklearn.ensemble import RandomForestRegressor
+        from sklearn.ensemble import RandomForestRegressor  # type: ignore[import-untyped]
 
         forest = RandomForestRegressor(
             n_estimators=self.trees,

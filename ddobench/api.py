@@ -50,11 +50,13 @@ def specify_all(
 
     _check_overrides([*overrides, *(f"{key}=" for key in axes if key not in _ARGUMENTS)])
     tasks = [task] if isinstance(task, str | TaskView) or not isinstance(task, Iterable) else task
-    specs = []
+    specs: list[Specification] = []
     for one in tasks:
         words = one.words if isinstance(one, TaskView) else [f"task={_format(one)}"]
         values = [_overrides_for(key, value) for key, value in axes.items()]
-        points = [[*words, *filter(None, point), *overrides] for point in itertools.product(*values)]
+        points = [
+            [*words, *filter(None, point), *overrides] for point in itertools.product(*values)
+        ]
         specified = specify_points(points)
         specs += map(one.own, specified) if isinstance(one, TaskView) else specified
     return specs

@@ -5,11 +5,11 @@ A script runs with its import line changed:
     import ddobench.design_bench as design_bench  # was: import design_bench
     task = design_bench.make("TFBind8-Exact-v0")
 
-`make` takes the names of Design-Bench that we have, and the names of our own tasks with their sizes:
+`make` takes the names of Design-Bench that we have, and the names of our own tasks with sizes:
 `make("nk", d=40, n=5000, seed=3)`. Arrays have the types of Design-Bench: x of float32, or of int32
-if designs are categories, y of float32 (N, 1). Differences: the rows of TFBind8 are each sequence
-once (there palindromes are twice), in an order that depends on the seed, and an invalid design, which
-Design-Bench does not have, gets the least visible value, as it does in our scores.
+if designs are categories, y of float32 (N, 1). There are two differences. The rows of TFBind8 have
+each sequence once (there palindromes are twice), in an order that depends on the seed. An invalid
+design, which Design-Bench does not have, gets the least visible value, as it does in our scores.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -94,7 +94,9 @@ class Task:
         """The number of categories of each variable."""
         sizes = set(self.view.space.sizes or ())
         if len(sizes) != 1:
-            raise ValueError(f"num_classes needs variables of one number of categories, got {sizes}")
+            raise ValueError(
+                f"num_classes needs variables of one number of categories, got {sizes}"
+            )
         return int(sizes.pop())
 
     @property
@@ -201,7 +203,8 @@ class Task:
         if not np.issubdtype(x.dtype, np.floating):
             raise ValueError(f"to_integers needs real numbers, got {x.dtype}")
         first = np.zeros((*x.shape[:-1], 1), x.dtype)
-        return np.concatenate([first, x], axis=-1).argmax(axis=-1).astype(np.int32)
+        whole: Array = np.concatenate([first, x], axis=-1).argmax(axis=-1).astype(np.int32)
+        return whole
 
     def normalize_x(self, x: Array) -> Array:
         """Return designs (or logits) with mean 0 and deviation 1 over the visible rows."""
@@ -253,7 +256,9 @@ class Task:
 
     def _check_discrete(self, name: str) -> None:
         if not self.is_discrete:
-            raise ValueError(f"{name} is for designs of categories, and those of this task are real")
+            raise ValueError(
+                f"{name} is for designs of categories, and those of this task are real"
+            )
 
 
 def _moments(rows: Array) -> tuple[Array, Array]:

@@ -28,12 +28,12 @@ from ddobench.parts.regressors import Regressor
 from ddobench.registry import entries
 from ddobench.report.beside import check_beside, rank_beside
 from ddobench.rng import Streams
-from ddobench.runner.build import CARD, TARGET
+from ddobench.runner.build import CARD, TARGET, build_method
 from ddobench.runner.spec import Specification
 from ddobench.task_view import OwnSpecification, TaskView, name_of, to_numpy
 
 _SIGNATURE = "(x, y, space, k, rng)"
-_CARRIER = "random"  # a method without parts, whose place a function takes
+_FUNCTION, _PIPELINE = "random", "forest"  # methods without and with parts, to be replaced
 
 
 def evaluate(
@@ -67,21 +67,15 @@ def evaluate(
     """
     title = name or name_of(method)
     _check_name(title)
-    shared = dict(task=task, overrides=overrides)
     axes = {"d": d, "n": n, **keys}
-    if isinstance(method, type):
-        raise UsageError(f"method must be an object, got the class {title}; write {title}()")
-    if callable(getattr(method, "fit", None)) and callable(getattr(method, "predict", None)):
-        found = specify_all({"method": "forest", "search": search, **axes}, **shared)
-        specs = [_with_regressor(spec, method, title, version) for spec in found]
-    elif callable(method):
-        _check_signature(method, title)
-        found = specify_all({"method": _CARRIER, **axes}, **shared)
-        specs = [_with_function(spec, method, title, version) for spec in found]
+    if _is_regressor(method):
+        _check_no_surrogate([*keys, *overrides])
+        axes = {"method": _PIPELINE, "search": search, **axes}
     else:
-        raise UsageError(
-            f"method must be a function {_SIGNATURE} or have fit and predict, got {method!r}"
-        )
+        _check_function(method, title)
+        axes = {"method": _FUNCTION, **axes}
+    found = specify_all(axes, task, overrides)
+    specs = [respecify(spec, method, title, version) for spec in found]
     if beside is None:
         return run_all(specs, seed, results_dir, many)
     check_beside(beside, [vars(spec) | {"task_variant": spec.task_variant} for spec in specs])
@@ -97,7 +91,32 @@ def _check_name(name: str) -> None:
         )
 
 
-def _check_signature(function: Any, name: str) -> None:
+def respecify(
+    spec: Specification, method: Any, name: str, version: int | None = None
+) -> OwnSpecification:
+    """Return a specification with a function or a regressor in place of its method."""
+    replaced = _with_regressor if _is_regressor(method) else _with_function
+    return replaced(spec, method, name, version)
+
+
+def _is_regressor(method: Any) -> bool:
+    if isinstance(method, type):
+        title = method.__name__
+        raise UsageError(f"method must be an object, got the class {title}; write {title}()")
+    return all(callable(getattr(method, name, None)) for name in ("fit", "predict"))
+
+
+def _check_no_surrogate(overrides: Sequence[str]) -> None:
+    for word in overrides:
+        if word.startswith("surrogate"):
+            raise UsageError(f"{word} has no effect, as the surrogate is the one that is evaluated")
+
+
+def _check_function(function: Any, name: str) -> None:
+    if not callable(function):
+        raise UsageError(
+            f"method must be a function {_SIGNATURE} or have fit and predict, got {function!r}"
+        )
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # of compiled code: it is called as it is
@@ -137,7 +156,7 @@ def _with_regressor(
     spec: Specification, regressor: Any, name: str, version: int | None
 ) -> OwnSpecification:
     settings = _plain_settings(_changed_settings(regressor))
-    surrogate = {
+    surrogate: dict[str, Any] = {
         TARGET: "ddobench.parts.regressors.Regressor",
         **_identity(regressor, name, version),
         **settings,
@@ -145,8 +164,10 @@ def _with_regressor(
     own = {**spec.config["method"], CARD: _card(regressor, name), "surrogate": surrogate}
     kept = {k: v for k, v in spec.method_departures.items() if not k.startswith("surrogate")}
 
+    empty = {TARGET: surrogate[TARGET], "regressor": None}
+
     def make() -> Pipeline:
-        built = spec.build_method()
+        built = build_method({**own, "surrogate": empty})
         assert isinstance(built, Pipeline)
         return replace(built, surrogate=Regressor(regressor=regressor))
 
@@ -257,7 +278,9 @@ def _read_array(given: Any, wanted: str) -> NDArray[np.float64]:
     try:
         array = np.asarray(given)
     except ValueError:  # rows of different lengths
-        raise OutputError(f"{wanted} as an array of numbers, got rows of different lengths") from None
+        raise OutputError(
+            f"{wanted} as an array of numbers, got rows of different lengths"
+        ) from None
     if array.dtype.kind not in "fiub":
         kind = type(given).__name__ if array.ndim == 0 else f"an array of {array.dtype}"
         raise OutputError(f"{wanted} as an array of real numbers, got {kind}")

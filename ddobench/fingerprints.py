@@ -1,7 +1,7 @@
 """The identity of a function or an object of a user: what it would do again, as a digest.
 
 It covers the compiled code of a function, its defaults, the values that it closes over, and the
-functions, classes and values of its own modules that it names; of libraries only names count. So
+functions, classes and values of its own package that it names; of libraries only names count. So
 comments and layout do not matter, a changed constant or helper does. The compiled code differs
 between minor versions of Python. What has no content that can be read is refused: a generator of
 random numbers, an open file, a compiled object.
@@ -24,13 +24,13 @@ from ddobench.errors import UsageError, is_library
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, Path, np.generic, np.dtype, range)
 _GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME")
-_NOT_CONTENT = ("__module__", "__qualname__", "__doc__", "__dict__", "__weakref__", "__firstlineno__")
+_TYPING = (types.GenericAlias, types.UnionType)
 
 
 def fingerprint(thing: object, what: str) -> str:
     """Return a digest of what a thing does, or raise if it cannot be known; `what` names it."""
     try:
-        content = _Reader().read(thing, what)
+        content = _Reader(_home_of(thing)).read(thing, what)
     except RecursionError:
         raise UsageError(_refuse(what, what, thing)) from None
     text = json.dumps([sys.version_info[:2], content], sort_keys=True)
@@ -38,17 +38,25 @@ def fingerprint(thing: object, what: str) -> str:
 
 
 def _refuse(what: str, path: str, thing: object) -> str:
-    part = "its content" if path == what else f"{path}, a {type(thing).__name__},"
+    part = "it is" if path == what else f"{path},"
     return (
-        f"{what} cannot be identified, as {part} cannot be read; give version=1, and another "
-        "number whenever it changes"
+        f"{what} cannot be identified: {part} a {type(thing).__name__}, whose content cannot be "
+        "read; give version=1, and another number whenever it changes"
     )
+
+
+def _home_of(thing: Any) -> str:
+    """Return the package of a function, "" for other things: classes of libraries have names."""
+    while isinstance(thing, functools.partial | types.MethodType):
+        thing = thing.func if isinstance(thing, functools.partial) else thing.__func__
+    return str(thing.__module__).partition(".")[0] if isinstance(thing, types.FunctionType) else ""
 
 
 class _Reader:
     """Turns things into plain lists and texts; a thing within itself is named by its place."""
 
-    def __init__(self) -> None:
+    def __init__(self, home: str) -> None:
+        self.home = home  # the package that a function belongs to
         self.seen: dict[int, int] = {}
         self.kept: list[object] = []  # so that no other object gets the same id
 
@@ -56,7 +64,7 @@ class _Reader:
         """Return the content of a thing; `path` says where it was found."""
         if isinstance(thing, Enum):
             return ["enum", type(thing).__qualname__, thing.name]
-        if isinstance(thing, _PLAIN):
+        if isinstance(thing, (*_PLAIN, *_TYPING)) or type(thing).__module__ == "typing":
             return [type(thing).__name__, repr(thing)]
         if id(thing) in self.seen:
             return ["again", self.seen[id(thing)]]
@@ -75,31 +83,43 @@ class _Reader:
         if isinstance(thing, types.CodeType):
             return _read_code(thing, below)
         if isinstance(thing, types.FunctionType):
-            return _named(thing) if _is_foreign(thing) else _read_function(thing, below)
+            return _named(thing) if self._is_foreign(thing) else _read_function(thing, below)
         if isinstance(thing, types.MethodType):
             return ["bound", below(thing.__func__, ""), below(thing.__self__, "")]
         if isinstance(thing, functools.partial):
-            return ["partial", below(thing.func, ""), below(thing.args, ""), below(thing.keywords, "")]  # fmt: skip
+            parts = (thing.func, thing.args, thing.keywords)
+            return ["partial", [below(part, "") for part in parts]]
         if isinstance(thing, staticmethod | classmethod):
             return [type(thing).__name__, below(thing.__func__, "")]
         if isinstance(thing, property):
             return ["property", [below(one, "") for one in (thing.fget, thing.fset)]]
         if isinstance(thing, type):
-            return _named(thing) if _is_foreign(thing) else _read_class(thing, below)
+            return _named(thing) if self._is_foreign(thing) else _read_class(thing, below)
         if isinstance(thing, types.BuiltinFunctionType | types.MethodWrapperType | np.ufunc):
             owner = getattr(thing, "__self__", None)
             free = owner is None or isinstance(owner, types.ModuleType | type)
             return [thing.__name__, _named(thing) if free else below(owner, "")]
         if hasattr(thing, "__array__") and hasattr(thing, "dtype"):  # NumPy, torch, pandas
             return _read_array(thing)
+        if hasattr(thing, "to_numpy") and hasattr(thing, "columns"):  # a frame
+            return ["frame", below([*thing.columns], ""), _read_array(thing.to_numpy())]
         if hasattr(thing, "get_params"):  # the settings of an estimator, whether fitted or not
             return ["estimator", below(type(thing), ""), below(thing.get_params(), "")]
-        if hasattr(thing, "__dict__") and not callable(getattr(thing, "__next__", None)):
+        if hasattr(thing, "__dict__") and not _is_compiled(type(thing)):
             return ["object", below(type(thing), ""), below(vars(thing), "")]
         raise UsageError(_refuse(what, path or what, thing))
 
     def _below(self, what: str, path: str, thing: object, more: str) -> Any:
         return self.read(thing, what, path + more)
+
+    def _is_foreign(self, thing: types.FunctionType | type) -> bool:
+        """Return whether a function or class belongs to another library, or to Python."""
+        if thing.__module__ and thing.__module__.partition(".")[0] == self.home:
+            return False
+        if isinstance(thing, types.FunctionType):
+            return is_library(Path(thing.__code__.co_filename))
+        file = getattr(sys.modules.get(thing.__module__), "__file__", None)
+        return thing.__module__ != "__main__" and (file is None or is_library(Path(file)))
 
 
 Below = Callable[[object, str], Any]
@@ -113,13 +133,24 @@ def _read_function(function: types.FunctionType, below: Below) -> Any:
         for name in sorted(set(_global_names(function.__code__)))
         if name in function.__globals__
     }
+    constants = function.__code__.co_consts
+    if function.__doc__ is not None and constants[:1] == (function.__doc__,):
+        constants = (None, *constants[1:])
     return [
         "function",
-        below(function.__code__, ""),
+        below(function.__code__.replace(co_consts=constants), ""),
         below(function.__defaults__, ""),
         below(function.__kwdefaults__, ""),
         [[name, below(value, f" uses {name}")] for name, value in {**named, **closed}.items()],
     ]
+
+
+def _is_compiled(kind: type) -> bool:
+    """Return whether objects of a class have content that `vars` does not show."""
+    modules = [sys.modules.get(base.__module__) for base in kind.__mro__ if base is not object]
+    files = [str(getattr(one, "__file__", None) or "") for one in modules if one is not None]
+    compiled = [one.__name__ in sys.builtin_module_names for one in modules if one is not None]
+    return any(compiled) or any(not file.endswith(".py") for file in files if file)
 
 
 def _is_filled(cell: types.CellType) -> bool:
@@ -140,19 +171,13 @@ def _global_names(code: types.CodeType) -> Iterator[str]:
 
 
 def _read_code(code: types.CodeType, below: Below) -> Any:
-    documented = bool(code.co_flags & 0x2) and code.co_consts[:1]  # a function's first constant
-    constants = [
-        below(constant, "")
-        for place, constant in enumerate(code.co_consts)
-        if not (documented and place == 0 and isinstance(constant, str))
-    ]
+    constants = [below(constant, "") for constant in code.co_consts]
     names = [*code.co_names, "/", *code.co_varnames, "/", *code.co_freevars]
     return ["code", code.co_code.hex(), code.co_argcount, code.co_kwonlyargcount, names, constants]
 
 
 def _read_class(kind: type, below: Below) -> Any:
-    own = {name: value for name, value in vars(kind).items() if name not in _NOT_CONTENT}
-    own = {name: value for name, value in own.items() if not _is_slot(value)}
+    own = {name: value for name, value in vars(kind).items() if _is_content(name, value)}
     return [
         "class",
         [below(base, "") for base in kind.__bases__],
@@ -160,8 +185,12 @@ def _read_class(kind: type, below: Below) -> Any:
     ]
 
 
-def _is_slot(value: object) -> bool:
-    return isinstance(value, types.GetSetDescriptorType | types.MemberDescriptorType)
+def _is_content(name: str, value: object) -> bool:
+    """Return whether an attribute of a class is written in it, not made by Python."""
+    if isinstance(value, types.GetSetDescriptorType | types.MemberDescriptorType):
+        return False
+    special = name.startswith("__") and name.endswith("__")
+    return name != "_abc_impl" and (not special or isinstance(value, types.FunctionType))
 
 
 def _read_array(array: Any) -> Any:
@@ -174,14 +203,3 @@ def _read_array(array: Any) -> Any:
 def _named(thing: Any) -> list[str]:
     name = getattr(thing, "__qualname__", getattr(thing, "__name__", ""))
     return ["named", str(getattr(thing, "__module__", "")), str(name)]
-
-
-def _is_foreign(thing: Any) -> bool:
-    """Return whether a function or class belongs to a library, to Python or to this package."""
-    if isinstance(thing, types.FunctionType):
-        return is_library(Path(thing.__code__.co_filename))
-    module = sys.modules.get(thing.__module__)
-    file = getattr(module, "__file__", None)
-    return thing.__module__ == "builtins" or (
-        thing.__module__ != "__main__" and (file is None or is_library(Path(file)))
-    )

@@ -166,7 +166,7 @@ class TaskView:
         return None if known is None else float(known[0])
 
     def oracle(self, x: ArrayLike) -> NDArray[np.float64]:  # (K, d) -> (K,)
-        """Return the true values of designs, NaN where one is invalid. A method must not call it."""
+        """Return the true values of designs, NaN where one is invalid; not for methods."""
         designs = np.asarray(x, dtype=np.float64)
         if designs.ndim != 2 or designs.shape[1] != self.space.d:
             raise UsageError(f"designs must be (K, {self.space.d}), got {designs.shape}")
@@ -183,7 +183,9 @@ class TaskView:
         if self.function is None:
             return spec
         config = {**spec.config, "task": self.function.describe(spec.config["task"])}
-        kept = {k: v for k, v in spec.task_departures.items() if k not in ("function", "low", "high")}
+        kept = {
+            k: v for k, v in spec.task_departures.items() if k not in ("function", "low", "high")
+        }
         return OwnSpecification.of(
             spec, task=self.function.name, config=config, task_departures=kept,
             own_task=self.function,

@@ -1,7 +1,7 @@
 """A function of your own in a box: rows are drawn uniformly, and new designs are valued by it.
 
 The function takes designs (K, d) as a NumPy array and returns K values, larger being better and NaN
-for an invalid design. Designs outside the box are invalid. The optimum is not known, unless you give
+for an invalid design. Designs outside the box are invalid. The optimum is known only if you give
 it. On the command line the function is MODULE:FUNCTION, also from the current folder, and only its
 name is part of the digest; from Python (`ddobench.task(function, low, high)`) its content is.
 """
@@ -28,7 +28,8 @@ Function = Callable[[NDArray[np.float64]], Any]  # (K, d) -> (K,)
 
 def bowl(x: NDArray[np.float64]) -> NDArray[np.float64]:  # (K, d) -> (K,)
     """Return minus the squared distance from 0.3, the example of this task."""
-    return -np.square(x - 0.3).sum(axis=1)
+    values: NDArray[np.float64] = -np.square(x - 0.3).sum(axis=1)
+    return values
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -51,7 +51,7 @@ class OneSeedModel(Model):
         pairs = zip(self.predictors, tables, strict=True)
         return torch.from_numpy(np.stack([_predict(*pair) for pair in pairs])).to(z)
 
-    def value_and_gradient(self, z: Tensor) -> tuple[Tensor, Tensor]:
+    def value_and_gradient(self, z: Tensor) -> tuple[Tensor, Tensor]:  # noqa: ARG002
         """Raise an error: there is no gradient."""
         raise UsageError("a search by gradients needs a surrogate with a gradient")
 

@@ -40,16 +40,15 @@ def rank_beside(runs: pd.DataFrame, beside: Sources) -> pd.DataFrame:
     seeds = runs[[*BY_SIZE, "seed"]].drop_duplicates()
     others = others[~others["digest"].isin(mine)].merge(seeds, on=[*BY_SIZE, "seed"])
     data = ReportData.of(pd.concat([runs, others], ignore_index=True))
-    keys = [*BY_SIZE, *SERIES]
-    values = data.runs[data.runs["status"] == "ok"].set_index([*keys, "seed"])[HEADLINE.name]
-    own = data.runs[data.runs["digest"].isin(mine)]
+    finished = data.runs[data.runs["status"] == "ok"]
+    own = finished[finished["digest"].isin(mine)]
     rows = []
     for row in data.board.to_dict("records"):
-        same = own[(own[BY_SIZE] == pd.Series({name: row[name] for name in BY_SIZE})).all(axis=1)]
-        first = _values(values, same[keys].iloc[0]) if len(same) else values.head(0)
-        second = _values(values, pd.Series({name: row[name] for name in keys}))
-        both = first.index.intersection(second.index)
-        (change,) = paired_changes([(first.loc[both], second.loc[both], HEADLINE.name)])
+        size = {name: row[name] for name in BY_SIZE}
+        first = _at(own, size).set_index("seed")[HEADLINE.name]
+        second = _at(finished, {**size, **{name: row[name] for name in SERIES}})
+        pairs = first.to_frame("own").join(second.set_index("seed")[HEADLINE.name], how="inner")
+        (change,) = paired_changes([(pairs["own"], pairs[HEADLINE.name], HEADLINE.name)])
         rows.append({
             **{name: row[name] for name in _SHOWN},
             "value": row[f"{HEADLINE.prefix}_mean"],
@@ -63,14 +62,6 @@ def rank_beside(runs: pd.DataFrame, beside: Sources) -> pd.DataFrame:
             "pairs": change["pairs"],
         })  # fmt: skip
     return pd.DataFrame(rows)
-
-
-def _values(values: "pd.Series[float]", series: "pd.Series[Any]") -> "pd.Series[float]":
-    """Return the values of one series by seed."""
-    try:
-        return values.xs(tuple(series), level=[*BY_SIZE, *SERIES])
-    except KeyError:
-        return pd.Series(dtype=float)
 
 
 def _at(runs: pd.DataFrame, size: Mapping[str, Any]) -> pd.DataFrame:

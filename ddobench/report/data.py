@@ -204,9 +204,7 @@ class ReportData:
         return cls(runs, assign_styles(runs, remarks), kept, _curves_of(runs, curves), len(stored))
 
 
-def read_sources(
-    sources: Sequence[str | Path], like: pd.DataFrame | None = None
-) -> store.Survey:
+def read_sources(sources: Sequence[str | Path], like: pd.DataFrame | None = None) -> store.Survey:
     """Read several results folders in one; of the same run the first counts.
 
     `published` are the published scores, without curves: those at the sizes of `like`, or of the

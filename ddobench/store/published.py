@@ -23,8 +23,8 @@ _LEFT_OUT = ("path", "revision", "seconds_fit", "seconds_propose", "seconds_eval
 def published() -> pd.DataFrame:
     """Return the published scores, one row per run, with the columns of `load`.
 
-    A run of the same task, settings, size and seed sees the same rows on any machine, so that runs of
-    your own can be paired with these by seed.
+    A run of the same task, settings, size and seed sees the same rows on any machine, so that runs
+    of your own can be paired with these by seed.
     """
     with resources.files("ddobench.store").joinpath(_FILE).open("rb") as file:
         return pd.read_parquet(file)
