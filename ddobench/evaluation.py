@@ -43,7 +43,7 @@ def evaluate(
     n: int | Sequence[int] | None = None,
     seed: int | str | Sequence[int] = 0,
     *,
-    search: str = "evolution",
+    search: str | None = None,
     name: str | None = None,
     version: int | None = None,
     beside: str | Path | Sequence[str | Path] | None = None,
@@ -58,7 +58,8 @@ def evaluate(
     function gets the visible designs (N, d) and values (N,) as NumPy arrays, the space, how many
     designs to return, and a NumPy generator; it returns designs (k, d), best first, or designs and
     the values (k,) that it predicts for them. Designs of categories are whole numbers from 0. An
-    object is fitted to the rows, and `search` (one that needs no gradient) looks for its maximum.
+    object is fitted to the rows, and `search` looks for its maximum: one that needs no gradient,
+    by default `evolution`.
 
     What is stored already is not run again. `name` replaces the name of the function; `version`
     replaces its content as its identity. `beside="published"` (or a folder of runs) returns a
@@ -70,9 +71,11 @@ def evaluate(
     axes = {"d": d, "n": n, **keys}
     if _is_regressor(method):
         _check_no_surrogate([*keys, *overrides])
-        axes = {"method": _PIPELINE, "search": search, **axes}
+        axes = {"method": _PIPELINE, "search": search or "evolution", **axes}
     else:
         _check_function(method, title)
+        if search is not None:
+            raise UsageError(f"search={search} has no effect on a function")
         axes = {"method": _FUNCTION, **axes}
     found = specify_all(axes, task, overrides)
     specs = [respecify(spec, method, title, version) for spec in found]
