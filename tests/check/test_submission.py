@@ -99,7 +99,10 @@ def test_a_folder_without_records_or_file_gets_one_sentence(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shutil.rmtree(folder / "records")
-    for sentence in ("a submission needs its runs in records", "a submission needs submission.yaml"):
+    for sentence in (
+        "a submission needs its runs in records",
+        "a submission needs submission.yaml",
+    ):
         with pytest.raises(SystemExit, match="2"):
             check(folder, capsys)
         assert sentence in capsys.readouterr().err

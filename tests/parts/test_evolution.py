@@ -32,9 +32,7 @@ def keep(z: Tensor) -> Tensor:
 def run(search: Evolution, seeds: list[int] = SEEDS, snap: Any = keep) -> list[AscentStep]:
     rows = rows_of(seeds)
     search.prepare(rows, snap)
-    return list(
-        search.run(rows[:, :8], FunctionModel(climb), Streams(seeds, "method/propose"), {})
-    )
+    return list(search.run(rows[:, :8], FunctionModel(climb), Streams(seeds, "method/propose"), {}))
 
 
 def test_values_never_fall_and_rise_at_last() -> None:

@@ -42,7 +42,9 @@ def test_outside_the_box_is_invalid_and_not_asked() -> None:
 
 
 def test_better_rows_can_be_hidden() -> None:
-    whole, half = (box(truncate=percentile, n=500).problem((0,)).data.y for percentile in (None, 50))
+    whole, half = (
+        box(truncate=percentile, n=500).problem((0,)).data.y for percentile in (None, 50)
+    )
     assert half.max() < whole.quantile(0.6)
 
 
