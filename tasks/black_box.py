@@ -107,6 +107,7 @@ class BlackBox(Task):
             data=Dataset(x=x, y=y, space=Space(self.d)),
             optimum=None if self.optimum is None else torch.full((seeds,), float(self.optimum)),
             graphs=None,
+            lower_bound=y.amax(dim=1) if self.optimum is None else None,
             box=self,
         )
 

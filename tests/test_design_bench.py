@@ -9,14 +9,13 @@ from ddobench.errors import UsageError
 
 def test_sequences_have_the_types_and_shapes_of_design_bench() -> None:
     task = design_bench.make("TFBind8-Exact-v0", dataset_kwargs={"max_samples": 500})
-    assert (task.x.shape, task.x.dtype, task.y.shape, task.y.dtype) == (
-        (500, 8), np.int32, (500, 1), np.float32,
-    )  # fmt: skip
+    assert (task.x.shape, str(task.x.dtype)) == ((500, 8), "int32")
+    assert (task.y.shape, str(task.y.dtype)) == ((500, 1), "float32")
     assert (task.is_discrete, task.num_classes, task.input_shape, task.input_size) == (
         True, 4, (8,), 8,
     )  # fmt: skip
     logits = task.to_logits(task.x)
-    assert (logits.shape, logits.dtype) == ((500, 8, 3), np.float32)
+    assert (logits.shape, str(logits.dtype)) == ((500, 8, 3), "float32")
     assert np.array_equal(task.to_integers(logits), task.x)
     assert logits.max() == pytest.approx(np.log(7.0), rel=1e-6)  # (0.6 + 0.1) / 0.1
 
@@ -52,18 +51,20 @@ def test_batches_are_all_rows_in_order() -> None:
 
 def test_what_design_bench_refuses_is_refused() -> None:
     task = design_bench.make("nk", d=7, n=60)
-    with pytest.raises(ValueError, match="^cannot normalize discrete design values"):
+    with pytest.raises(ValueError, match=r"^cannot normalize discrete design values"):
         task.map_normalize_x()
-    with pytest.raises(ValueError, match="^cannot normalize discrete design values"):
+    with pytest.raises(ValueError, match=r"^cannot normalize discrete design values"):
         task.normalize_x(task.x)
-    with pytest.raises(ValueError, match="^to_logits needs whole numbers, got float64"):
+    with pytest.raises(ValueError, match=r"^to_logits needs whole numbers, got float64"):
         task.to_logits(np.zeros((1, 7)))
-    with pytest.raises(ValueError, match="^to_logits is for designs of categories"):
+    with pytest.raises(ValueError, match=r"^to_logits is for designs of categories"):
         design_bench.make("rbf", d=5, n=60).to_logits(np.zeros((1, 5), int))
 
 
 def test_a_task_that_is_not_here_gets_a_sentence() -> None:
     with pytest.raises(UsageError, match=r"^there is no task 'AntMorphology-Exact-v0' here; there"):
         design_bench.make("AntMorphology-Exact-v0")
-    with pytest.raises(UsageError, match="^dataset_kwargs may have max_percentile and max_samples"):
+    with pytest.raises(
+        UsageError, match=r"^dataset_kwargs may have max_percentile and max_samples"
+    ):
         design_bench.make("nk", dataset_kwargs={"distribution": "uniform"})

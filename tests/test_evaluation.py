@@ -87,7 +87,7 @@ def test_a_changed_function_is_another_method(tmp_path: Path) -> None:
 
 def test_lambdas_partials_and_bound_methods_are_methods(tmp_path: Path) -> None:
     noisy = evaluate(functools.partial(top_rows, noise=0.1), tmp_path)
-    assert noisy[["method", "method_variant"]].values.tolist() == [["top_rows", "noise=0.1"]]
+    assert noisy[["method", "method_variant"]].to_numpy().tolist() == [["top_rows", "noise=0.1"]]
     bound = evaluate(Mover(0.1).move, tmp_path, seed="0-1")
     assert set(bound["method"]) == {"Mover.move"}
     alone = evaluate(Mover(0.1).move, tmp_path / "alone", seed=1)
@@ -116,14 +116,15 @@ def test_categories_are_whole_numbers(tmp_path: Path) -> None:
     assert [(kind, len(sizes)) for kind, sizes in seen] == [("i", 7)]
 
 
-RETURNS: dict[str, tuple[Any, str]] = {
-    "too few": (lambda x, k: x[: k - 1], r"k=\d+ designs of d=5 variables, an array .*, got \("),
-    "too wide": (lambda x, k: np.zeros((k, 6)), r"an array \(\d+, 5\), got \(\d+, 6\)"),
-    "nothing": (lambda x, k: None, r"an array of real numbers, got NoneType"),
-    "words": (lambda x, k: [["a"] * 5] * k, r"real numbers, got an array of <U1"),
-    "ragged": (lambda x, k: [[1.0]] + [[1.0, 2.0]] * (k - 1), r"got rows of different lengths"),
-    "complex": (lambda x, k: x[:k] + 1j, r"real numbers, got an array of complex128"),
-    "predictions": (lambda x, k: (x[:k], np.zeros(3)), r"k=\d+ predictions second, .* got \(3,\)"),
+ROWS = np.zeros((1000, 5))
+RETURNS: dict[str, tuple[Callable[[int], Any], str]] = {
+    "too few": (lambda k: ROWS[: k - 1], r"k=\d+ designs of d=5 variables, an array .*, got \("),
+    "too wide": (lambda k: np.zeros((k, 6)), r"an array \(\d+, 5\), got \(\d+, 6\)"),
+    "nothing": (lambda k: ROWS[k:k].any() or None, r"an array of real numbers, got NoneType"),
+    "words": (lambda k: [["a"] * 5] * k, r"real numbers, got an array of <U1"),
+    "ragged": (lambda k: [[1.0]] + [[1.0, 2.0]] * (k - 1), r"got rows of different lengths"),
+    "complex": (lambda k: ROWS[:k] + 1j, r"real numbers, got an array of complex128"),
+    "predictions": (lambda k: (ROWS[:k], np.zeros(3)), r"k=\d+ predictions second, .* got \(3,\)"),
 }
 
 
@@ -132,7 +133,7 @@ def test_a_wrong_shape_or_type_stops_with_one_sentence(name: str, tmp_path: Path
     make, sentence = RETURNS[name]
 
     def wrong(x: Any, y: Any, space: Any, k: int, rng: Any) -> Any:  # noqa: ARG001
-        return make(x, k)
+        return make(k)
 
     with pytest.raises(UsageError, match=f"^wrong must return .*{sentence}"):
         evaluate(wrong, tmp_path, seed="0-3", version=1)
@@ -163,7 +164,7 @@ def test_a_design_outside_the_space_fails_its_seed_with_one_sentence(
 @pytest.mark.parametrize(
     ("method", "settings", "sentence"),
     [
-        (lambda x, y: x, {}, r"^lambda must take \(x, y, space, k, rng\), got lambda\(x, y\)$"),
+        (len, {}, r"^len must take \(x, y, space, k, rng\), got len\(obj, /\)$"),
         (3, {}, r"^method must be a function .* or have fit and predict, got 3$"),
         (Mean, {}, r"^method must be an object, got the class Mean; write Mean\(\)$"),
         (top_rows, {"name": "ga"}, r"^there is a method 'ga' already; give name="),
@@ -186,7 +187,7 @@ def test_a_regressor_is_searched_without_gradients(tmp_path: Path) -> None:
         runs = evaluate(Mean(), tmp_path, task=task, d=d, seed="0-1")
         assert runs["status"].tolist() == ["ok", "ok"]
         assert (
-            runs[["method", "surrogate", "search"]].values.tolist()
+            runs[["method", "surrogate", "search"]].to_numpy().tolist()
             == [["Mean", "Mean", "evolution"]] * 2
         )
     refused = evaluate(Mean(), tmp_path, search="ascent")

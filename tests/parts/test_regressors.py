@@ -137,7 +137,7 @@ def test_trees_that_are_not_installed_are_refused(monkeypatch: pytest.MonkeyPatc
     from ddobench.baselines import trees
 
     monkeypatch.setattr(trees, "NEEDS", {"needs": "no_such_module", "install": "it"})
-    with pytest.raises(UsageError, match="^surrogate=forest cannot be built here: it needs the"):
+    with pytest.raises(UsageError, match=r"^surrogate=forest cannot be built here: it needs the"):
         trees.Forest()
 
 

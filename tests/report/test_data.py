@@ -235,7 +235,7 @@ def test_several_folders_are_read_as_one_and_the_first_of_a_run_counts(tmp_path:
 def test_published_scores_are_those_at_the_sizes_of_the_other_folders(tmp_path: Path) -> None:
     own = store_rows(tmp_path, [run_row("mine", d=20, seed=0)])
     data = ReportData.read([own, Path("published")])
-    sizes = data.runs[["task", "d", "n", "budget"]].drop_duplicates().values.tolist()
+    sizes = data.runs[["task", "d", "n", "budget"]].drop_duplicates().to_numpy().tolist()
     assert sizes == [["quadratic", 20, 100, "full"]]
     assert {"mine", "fgm", "naive"} <= set(data.runs["method"])
     assert data.runs.loc[data.runs["method"] == "fgm", "p50"].notna().all()
@@ -248,7 +248,7 @@ def test_published_scores_alone_are_all_of_them() -> None:
 
 
 def test_runs_that_saw_other_rows_are_kept_apart(caplog: pytest.LogCaptureFixture) -> None:
-    same = {"y_mean": 0.0, "y_sd": 1.0, "y_min": -2.0, "y_max": 3.0}
+    same: Row = {"y_mean": 0.0, "y_sd": 1.0, "y_min": -2.0, "y_max": 3.0}
     rows = [
         run_row("fgm", **same, data_digest="aaaa"),
         run_row("naive", **same, data_digest="aaaa"),
