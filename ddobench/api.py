@@ -46,13 +46,13 @@ def specify_all(
 ) -> "list[Specification]":
     """Return the specification of every combination of values; None leaves a key out."""
     from ddobench.cli.hooks import specify_points
-    from ddobench.task_view import TaskView
+    from ddobench.task_view import TaskView, format_value
 
     _check_overrides([*overrides, *(f"{key}=" for key in axes if key not in _ARGUMENTS)])
     tasks = [task] if isinstance(task, str | TaskView) or not isinstance(task, Iterable) else task
     specs: list[Specification] = []
     for one in tasks:
-        words = one.words if isinstance(one, TaskView) else [f"task={_format(one)}"]
+        words = one.words if isinstance(one, TaskView) else [f"task={format_value(one)}"]
         values = [_overrides_for(key, value) for key, value in axes.items()]
         points = [
             [*words, *filter(None, point), *overrides] for point in itertools.product(*values)
@@ -125,14 +125,9 @@ def _load(folder: Path) -> pd.DataFrame:
 
 
 def _overrides_for(key: str, value: object) -> list[str]:
+    from ddobench.task_view import format_value
+
     if value is None:
         return [""]
     many = value if isinstance(value, Iterable) and not isinstance(value, str) else [value]
-    return [f"{key}={_format(one)}" for one in many]
-
-
-def _format(value: object) -> str:
-    """Write a Python value as on the command line."""
-    if value is None:
-        return "null"
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return [f"{key}={format_value(one)}" for one in many]

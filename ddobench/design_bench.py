@@ -13,8 +13,8 @@ design, which Design-Bench does not have, gets the least visible value, as it do
 
 Tried with main.py of github.com/GGchen1997/parallel_mentoring (Tri-mentoring), of which only the
 import line was changed: `--mode train --epochs 3 --lr 1e-3`, then `--mode design`. On TFBind8 its
-128 designs went from a best of 0.439 to 0.917, and to a median of 0.519. (Its file with the extremes
-of y is not in its repository and had to be made.)
+128 designs went from a best of 0.439 to 0.917, and to a median of 0.519. (Its file with the
+extremes of y is not in its repository and had to be made.)
 """
 
 from collections.abc import Iterator, Mapping, Sequence

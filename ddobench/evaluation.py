@@ -30,6 +30,7 @@ from ddobench.report.beside import check_beside, rank_beside
 from ddobench.rng import Streams
 from ddobench.runner.build import CARD, TARGET, build_method
 from ddobench.runner.spec import Specification
+from ddobench.seeds import parse_seeds
 from ddobench.task_view import OwnSpecification, TaskView, name_of, to_numpy
 
 _SIGNATURE = "(x, y, space, k, rng)"
@@ -81,7 +82,8 @@ def evaluate(
     specs = [respecify(spec, method, title, version) for spec in found]
     if beside is None:
         return run_all(specs, seed, results_dir, many)
-    check_beside(beside, [vars(spec) | {"task_variant": spec.task_variant} for spec in specs])
+    sizes = [vars(spec) | {"task_variant": spec.task_variant} for spec in specs]
+    check_beside(beside, sizes, parse_seeds(seed))
     return rank_beside(run_all(specs, seed, results_dir, many), beside)
 
 

@@ -43,7 +43,7 @@ def task(
     `overrides=["task.noise=0.1"]`).
     """
     check_whole("seed", seed, 0)
-    words = [f"{key}={value}" for key, value in keys.items()]
+    words = [f"{key}={format_value(value)}" for key, value in keys.items()]
     if isinstance(task, str):
         if low is not None or high is not None:
             raise UsageError(f"low and high are for a function of your own, got task={task!r}")
@@ -68,6 +68,13 @@ def task(
         [f"task={_BLACK_BOX}", *box, *sizes, *words, *overrides], seed,
         OwnTask(task, title, content),
     )  # fmt: skip
+
+
+def format_value(value: object) -> str:
+    """Write a Python value as on the command line."""
+    if value is None:
+        return "null"
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def name_of(function: Any) -> str:

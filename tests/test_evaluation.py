@@ -172,6 +172,18 @@ def test_a_design_outside_the_space_fails_its_seed_with_one_sentence(
         (Mean(), {"overrides": ["surrogate.width=3"]}, r"^surrogate.width=3 has no effect"),
         (top_rows, {"search": "cma"}, r"^search=cma has no effect on a function$"),
         (top_rows, {"seed": "3-1"}, r"^the seed range 3-1 runs backwards"),
+        (
+            top_rows,
+            {
+                "beside": "published",
+                "task": "quadratic",
+                "d": 20,
+                "n": 100,
+                "budget": "full",
+                "seed": "90-91",
+            },
+            r"^beside=published has seeds 0-49 of quadratic d=20 n=100 budget=full, got 90-91$",
+        ),
         (top_rows, {"beside": "published"}, r"^beside=published has no runs of rbf d=5 n=40"),
     ],
 )

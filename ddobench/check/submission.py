@@ -10,6 +10,7 @@ Checking a submission runs its code.
 
 import importlib.util
 import platform
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -96,6 +97,8 @@ def _load_method(folder: Path, address: str) -> Any:
         if spec is None or spec.loader is None:
             raise ImportError(f"there is no module {module}")
         loaded = importlib.util.module_from_spec(spec)
+        sys.modules[loaded.__name__] = loaded  # as if it were imported from its own folder
+        sys.path.append(str(folder.resolve()))
         spec.loader.exec_module(loaded)
         return getattr(loaded, name)
     except Exception as error:  # of code that is not ours
@@ -175,13 +178,18 @@ def _compare_digests(stored: Record, spec: Specification) -> Finding:
 
 def _compare_scores(record: Record, stored: Record, cell: pd.DataFrame) -> str | None:
     """Return how the score differs, None if it is within what seeds and machines differ by."""
-    now, then = (float(one.row.get(HEADLINE.name) or np.nan) for one in (record, stored))
+    now, then = (_score(one) for one in (record, stored))
     if np.isnan(now) and np.isnan(then):
         return None
     spread = cell[HEADLINE.name].std() if len(cell) > 1 else 0.0
     if record.row["status"] == "ok" and abs(now - then) <= max(_SLACK, spread):
         return None
     return f"{now:.4g} sd in place of {then:.4g} at seed {stored.row['seed']}"
+
+
+def _score(record: Record) -> float:
+    value = record.row.get(HEADLINE.name)
+    return float("nan") if value is None else float(value)
 
 
 def ask(given: Submission) -> list[str]:

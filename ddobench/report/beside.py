@@ -11,17 +11,22 @@ from ddobench.report.data import ReportData, read_sources
 from ddobench.report.tables.paired import paired_changes
 from ddobench.report.tables.select import BY_SIZE, SERIES
 from ddobench.scores import HEADLINE, INVALID_FINAL, REGRET_FINAL
+from ddobench.seeds import Seeds, format_seeds
 
 Sources = str | Path | Sequence[str | Path]
 _SHOWN = [*BY_SIZE, "rank", "label", *SERIES, "seeds"]
 
 
-def check_beside(beside: Sources, specs: Sequence[Mapping[str, Any]]) -> None:
+def check_beside(beside: Sources, specs: Sequence[Mapping[str, Any]], seeds: Seeds) -> None:
     """Raise unless there are runs to compare with, at the size of each specification."""
     others = read_sources(_list(beside)).runs
     for spec in specs:
         size = {name: spec[name] for name in BY_SIZE}
-        if _at(others, size).empty:
+        found = _at(others, size)
+        if len(found) and not found["seed"].isin([*seeds]).any():
+            known = format_seeds(sorted(set(found["seed"])))
+            raise UsageError(f"beside={beside} has seeds {known} of {_name(size)}, got {seeds}")
+        if found.empty:
             same = others[others["task"] == size["task"]]
             sizes = sorted(map(_name, same[BY_SIZE].drop_duplicates().to_dict("records")))
             known = f"it has {'; '.join(sizes)}" if sizes else f"it has no {size['task']}"

@@ -1,21 +1,40 @@
 """A submission is examined as a reviewer would: its card, one seed of each cell, and questions."""
 
 import shutil
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
+import ddobench
 from ddobench import registry
 from ddobench.check.__main__ import main
 
+MODEL = """
+from my_helper import bend
+
+class Bowl:
+    def fit(self, x, y):
+        self.mean = y.mean()
+
+    def predict(self, x):
+        return self.mean + bend(x)
+
+model = Bowl()
+"""
 EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "submission"
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Return a copy of the example."""
-    return Path(shutil.copytree(EXAMPLE, tmp_path / "mine"))
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Return a copy of the example; what it imports is forgotten afterwards."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    yield Path(shutil.copytree(EXAMPLE, tmp_path / "mine"))
+    for name in ("shrink", "my_model", "my_helper"):
+        sys.modules.pop(name, None)
 
 
 def change(folder: Path, **settings: object) -> None:
@@ -47,6 +66,23 @@ def test_another_function_is_found_out(folder: Path, capsys: pytest.CaptureFixtu
     assert "on chain d=11 n=2000" in printed
 
 
+def test_a_regressor_and_its_helpers_can_be_submitted(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.rmtree(folder / "records")
+    (folder / "my_helper.py").write_text("def bend(x):\n    return -(x**2).sum(axis=1)\n")
+    (folder / "my_model.py").write_text(MODEL)
+    monkeypatch.syspath_prepend(folder)
+    from my_model import Bowl  # type: ignore[import-not-found]
+
+    size: dict[str, Any] = {"task": "rbf", "d": 5, "n": 40, "budget": "tiny"}
+    ddobench.evaluate(Bowl(), results_dir=folder / "records", **size)
+    change(folder, method="my_model.py:model")
+    code, printed = check(folder, capsys)
+    assert code == 0, printed
+    assert "Bowl on rbf d=5 n=40 budget=tiny: 3 kept" in printed
+
+
 def test_what_a_card_lacks_is_listed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     card = {"label": "Mine", "summary": "s", "fidelity": "adaptation", "chosen_on": "5-20"}
     change(folder, card=card)
@@ -64,8 +100,6 @@ def test_what_a_card_lacks_is_listed(folder: Path, capsys: pytest.CaptureFixture
 def test_a_method_with_a_yaml_can_be_submitted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import ddobench
-
     monkeypatch.setattr(registry, "use_config_dir", lambda _: None)
     ddobench.run("naive", "rbf", d=5, n=40, budget="tiny", results_dir=tmp_path / "records")
     change_to = {"method": "naive", "card": {"label": "N", "summary": "s", "fidelity": "own",
