@@ -74,7 +74,8 @@ figures: setup ## every published table and figure again, from the published rec
 	$(BIN)/python -m ddobench.report results_dir=$(RECORDS) report_dir=$(REPORT) 'formats=[svg]'
 	$(MAKE) tables
 
-tables: setup ## every generated table of ARCHITECTURE.md and README.md, and the pins of digests and first draws
+tables: setup ## the published scores of the package, every generated table of ARCHITECTURE.md and README.md, and the pins
+	$(BIN)/python -m ddobench.store.published $(RECORDS)
 	$(BIN)/python -m ddobench.parts
 	$(BIN)/python -m ddobench.report.readme_tables
 	$(BIN)/python -m tests.runner.test_pins

@@ -50,6 +50,7 @@ class CMA(Search):
     """An evolution strategy around each start."""
 
     name: ClassVar[str] = "cma"
+    uses_gradient: ClassVar[bool] = False
 
     begin_at: str = "top"
     designs: int = 128

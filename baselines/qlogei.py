@@ -41,6 +41,7 @@ class QLogEI(Search):
 
     name: ClassVar[str] = "qlogei"
     reads_posterior: ClassVar[bool] = True
+    uses_gradient: ClassVar[bool] = False
 
     begin_at: str = "top"
     designs: int = 128

@@ -45,6 +45,7 @@ class Reinforce(Search):
     """Move one distribution of designs towards high values of the model."""
 
     name: ClassVar[str] = "reinforce"
+    uses_gradient: ClassVar[bool] = False
 
     begin_at: str = "top"
     designs: int = 128

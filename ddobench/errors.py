@@ -15,6 +15,10 @@ class UsageError(ValueError):
     """The request cannot be carried out as written; the message says what to write instead."""
 
 
+class OutputError(UsageError):
+    """What a user's function returned cannot be used, for any seed."""
+
+
 class StorageError(UsageError):
     """A file cannot be written, so no run that belongs there can be stored."""
 
@@ -75,13 +79,14 @@ def locate(error: BaseException) -> str:
     places = [(Path(frame.filename), frame.lineno) for frame in frames]
     places = [place for place in places if place[0].is_file()]  # not those of compiled code
     ours = [place for place in places if _lies_in(place[0], _PACKAGE)]
-    own = [
-        place
-        for place in places
-        if place not in ours and not any(_lies_in(place[0], folder) for folder in _LIBRARIES)
-    ]
+    own = [place for place in places if not is_library(place[0])]
     found = own or ours or places
     return "{}:{}".format(*found[-1]) if found else "an unknown place"
+
+
+def is_library(file: Path) -> bool:
+    """Return whether a file belongs to Python, to an installed package or to this one."""
+    return any(_lies_in(file, folder) for folder in (_PACKAGE, *_LIBRARIES))
 
 
 def _lies_in(file: Path, folder: Path) -> bool:

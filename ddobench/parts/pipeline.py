@@ -84,6 +84,11 @@ class Pipeline(Method):
             return "search=hop needs a model that knows its peaks; use surrogate=units"
         if self.search.reads_posterior and not self.surrogate.has_posterior:
             return "search=qlogei needs the posterior of a Gaussian process; use surrogate=gp"
+        if self.search.uses_gradient and not self.surrogate.has_gradient:
+            return (
+                f"the search {self.search.name} needs a gradient, which the surrogate "
+                f"{self.surrogate.name} does not have; use search=evolution, cma, reinforce or rwr"
+            )
         asked, known = self.privileges(data.space), relaxed.privileged
         if "hidden" in asked and known.hidden is None:
             return "latent=oracle needs hidden coordinates, and this task has none"
@@ -124,6 +129,7 @@ class Pipeline(Method):
 
     def propose(self, starts: Tensor, rng: Streams) -> Iterator[Proposal]:
         """Search, and decode the results."""
+        self.search.prepare(self._coordinates.z, self._snap)
         begun = self.search.begin(starts, self._data)  # (S, at most K, d)
         z = self._encode(begun).to(pick_device(self.device))  # (S, at most K, e)
         for step in self.search.run(z, self._model, rng, self._failures):
@@ -190,6 +196,10 @@ class Pipeline(Method):
         """Return the designs of coordinates; categories are the nearest ones."""
         x = self._coordinates.decode(z)
         return x if self._relaxation is None else self._relaxation.decode(x)
+
+    def _snap(self, z: Tensor) -> Tensor:  # (S, K, e) -> (S, K, e)
+        """Return the coordinates of whole categories; those of real designs are unchanged."""
+        return z if self._relaxation is None else self._encode(self._decode(z.cpu())).to(z)
 
     def _value(self, x: Tensor) -> Tensor:  # (S, K, d) -> (S, K)
         """Return the standardised value of designs by the model."""

@@ -43,6 +43,7 @@ class Search(ABC):
     version: ClassVar[int] = 1  # bump when the numbers of an unchanged config change
     leaps: ClassVar[bool] = False  # whether it needs a model with a `leap`
     reads_posterior: ClassVar[bool] = False  # whether it needs the posterior of a Gaussian process
+    uses_gradient: ClassVar[bool] = True  # whether it needs a model with a gradient
 
     def begin(self, starts: Tensor, data: Dataset) -> Tensor:  # noqa: ARG002
         """Return the visible designs to search from, (S, at most K, d).
@@ -50,6 +51,13 @@ class Search(ABC):
         By default these are `starts` (S, K, d), which are the same for all methods.
         """
         return starts
+
+    def prepare(self, rows: Tensor, snap: Callable[[Tensor], Tensor]) -> None:  # noqa: B027
+        """Take the coordinates of the visible rows (S, N, e), if the search needs them.
+
+        `snap` replaces coordinates (S, K, e) by those of the design that they are decoded to, which
+        differ where designs have whole categories.
+        """
 
     @abstractmethod
     def run(

@@ -118,6 +118,7 @@ class Surrogate(ABC):
     uses_graph: ClassVar[bool] = False
     leaps: ClassVar[bool] = False  # whether its models have a `leap`
     has_posterior: ClassVar[bool] = False  # whether its models are Gaussian processes
+    has_gradient: ClassVar[bool] = True  # whether its models have a `value_and_gradient`
 
     def declines(self, codes: int) -> str | None:  # noqa: ARG002 - a default for all surrogates
         """Return why designs of that many codes cannot be fitted, or None if they can."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ddobench.contracts import Method, Task
-from ddobench.errors import LONGEST_MESSAGE, StorageError, locate, read_message
+from ddobench.errors import LONGEST_MESSAGE, OutputError, StorageError, locate, read_message
 from ddobench.progress import active
 from ddobench.runner.limits import TimeLimitError, fit_seeds, is_out_of_memory, time_limit
 from ddobench.runner.process_state import exit_as_error, restored_process
@@ -171,8 +171,8 @@ def _is_readable(sample: Path) -> bool:
 
 
 def _raise_if_final(error: BaseException) -> None:
-    """Raise an error that ends a sweep: the user's interrupt, or that no run can be stored."""
-    if isinstance(error, StorageError | KeyboardInterrupt):
+    """Raise an error that ends a sweep: an interrupt, or that no further run can be made."""
+    if isinstance(error, StorageError | OutputError | KeyboardInterrupt):
         raise error
     if isinstance(error, BaseExceptionGroup) and error.subgroup(KeyboardInterrupt):
         raise KeyboardInterrupt from error

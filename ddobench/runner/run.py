@@ -30,7 +30,7 @@ from ddobench.progress import track
 from ddobench.rng import Streams
 from ddobench.runner.diagnostics import describe_excess, diagnose
 from ddobench.runner.limits import NO_DEADLINE, Deadline
-from ddobench.runner.provenance import describe_machine
+from ddobench.runner.provenance import describe_machine, digest_rows
 from ddobench.runner.spec import Specification
 from ddobench.runner.task_checks import (
     check_description,
@@ -39,7 +39,7 @@ from ddobench.runner.task_checks import (
     find_better_than_optimum,
 )
 from ddobench.scores import CURVES, HEADLINE, compute_curves, compute_scores
-from ddobench.store.records import Record, TaskSample
+from ddobench.store.records import DATA, Record, TaskSample
 
 FIT, PROPOSE = "method/fit", "method/propose"  # names of the random streams of a method
 SAMPLE_ROWS = 1000  # of the stored sample of a task
@@ -90,7 +90,10 @@ def run_seeds(
     }
     data = _copy(problem.visible_to(method.privileges(problem.data.space)))
     base = {**base, "privileges": ",".join(sorted(data.privileged.granted))}
-    rows = [{**base, **_landmarks(reference)} for reference in references]
+    tables = zip(problem.data.x.numpy(), problem.data.y.numpy(), references, strict=True)
+    rows = [
+        {**base, **_landmarks(reference), DATA: digest_rows(x, y)} for x, y, reference in tables
+    ]
     refusal = method.declines(data)
     if refusal is not None:
         declined = {"status": "declined", "reason": refusal}

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 ARRAYS = ("values", "predictions", "designs")  # of a record: (T, K), (T, K), (K, d)
 SAMPLES = ("designs_sample", "codes_sample", "decoded_sample", "values_sample")  # in diagnostics
+DATA = "data_digest"  # column of a row: the digest of the visible table; older runs lack it
 LEFT_OUT = "left_out"  # key of the diagnostics that were dropped when a run was published
 
 
