@@ -70,6 +70,7 @@ class Cliqueformer(RelaxedMethod):
     """Climb a mean over cliques of latent variables that a transformer learns."""
 
     name: ClassVar[str] = "cliqueformer"
+    version: ClassVar[int] = 2  # of categories, a latent variable for each variable, not each code
     seeds_at_once: ClassVar[int | None] = 1
 
     training: Training
@@ -193,7 +194,8 @@ class Cliqueformer(RelaxedMethod):
         if self.told:
             assert data.privileged.graphs is not None
             return CliqueChain.like(data.privileged.graphs[0])
-        return CliqueChain.cover(data.space.d, self.clique_size, self.overlap)
+        variables = data.space.d if self._relaxed is None else len(self._relaxed.sizes)
+        return CliqueChain.cover(variables, self.clique_size, self.overlap)
 
     def _draw_networks(self, d: int, stream: Stream) -> nn.ModuleDict:
         shape = Shape(self.width, self.heads, self.feed, self.blocks, self.hidden, self.dropout)

@@ -6,7 +6,7 @@ deviation follow the gradient of
 
     mean over the draws of f(x) log N(x; mean, sd^2),
 
-with f the standardised value by the model, through Adam at rate 0.01. The proposals are 128 draws.
+with f the value by the model, standardised over the draws, through Adam at rate 0.01. The proposals are 128 draws.
 
 The settings are those of Design-Bench (Trabucco, Geng, Kumar, Levine 2022), on the mean of five
 bootstrapped networks. Deviations:
@@ -14,7 +14,13 @@ bootstrapped networks. Deviations:
   distribution changes and not how draws differ;
 - the standard deviation is the exponential of its parameter (theirs a softplus of a logarithm, so
   that it does not start at that of the rows);
-- `baseline` subtracts the mean value of the draws, which changes no expectation. Theirs has none.
+- on categories theirs draws categories from one distribution for each variable; here a normal one
+  of the codes is drawn from, as on real designs, and the largest code is the category;
+- the ensemble is fitted by least squares (theirs by likelihood, with an embedding of categories).
+
+As in its code, the values of the draws are standardised in each update (`baseline`), which changes
+the size of a gradient and, in expectation, not its direction. Records from before this setting have
+`search.baseline=false`.
 
 Command: python -m ddobench -m method=reinforce task=chain d=41 seed=0-9
 """
@@ -29,6 +35,7 @@ from torch import Tensor
 from ddobench.contracts import Dataset
 from ddobench.errors import UsageError, check_whole
 from ddobench.models.tensors import Standardiser
+from ddobench.models.training import TINY
 from ddobench.parts.search import (
     AscentStep,
     Search,
@@ -38,6 +45,9 @@ from ddobench.parts.search import (
 )
 from ddobench.parts.surrogates import Model
 from ddobench.rng import Streams
+
+STANDARDISED = "standardised"
+BASELINES = (False, True, STANDARDISED)  # how the values of draws are shifted and scaled
 
 
 @dataclass(kw_only=True)
@@ -51,7 +61,7 @@ class Reinforce(Search):
     steps: int = 200
     draws: int = 500
     rate: float = 0.01
-    baseline: bool = False
+    baseline: bool | str = "standardised"
     record_every: int = 4
 
     def __post_init__(self) -> None:
@@ -59,6 +69,11 @@ class Reinforce(Search):
         check_whole("search.steps", self.steps, 1)
         check_whole("search.draws", self.draws, 2)
         check_whole("search.record_every", self.record_every, 1)
+        if self.baseline not in BASELINES:
+            raise UsageError(
+                "search.baseline must be standardised, true (centred) or false (as they are), "
+                f"got {self.baseline!r}"
+            )
         if self.rate <= 0:
             raise UsageError(f"search.rate must be positive, got {self.rate}")
 
@@ -86,6 +101,8 @@ class Reinforce(Search):
             reward = model.value(mean + log_sd.exp() * draw)[..., None]  # (S, draws, 1)
             if self.baseline:
                 reward = reward - average(reward)
+            if self.baseline == STANDARDISED:
+                reward = reward / average(reward.square()).clamp(min=TINY).sqrt()
             mean.grad = average(reward * draw) / log_sd.exp()
             log_sd.grad = average(reward * (draw.square() - 1))
             note_broken_gradient(self.name, log_sd.grad, iteration, failures)
