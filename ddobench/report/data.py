@@ -57,7 +57,7 @@ _WORDS = (
     *("privileges", "label", "color", "regret_unit", "digest", "command", "revision", "finished"),
 )
 _WHOLES = ("d", "n", "seed")
-_SCALES = ("y_sd",)  # the standard deviation of the visible values
+_SCALES = ("y_mean", "y_sd", "y_min")  # of the visible values
 _PACKAGES = ("ddobench", "torch", "numpy", "scipy")
 
 
