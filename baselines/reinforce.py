@@ -22,6 +22,11 @@ As in its code, the values of the draws are standardised in each update (`baseli
 the size of a gradient and, in expectation, not its direction. Records from before this setting have
 `search.baseline=false`.
 
+On categories each update draws 256 designs, and the networks have one hidden layer of 256 units and
+100 epochs of batches of 100 at rate 1e-3, as in its script for TFBind8 (`reinforce/experiments.py`
+of brandontrabucco/design-baselines at 785dbcf).
+
+Beside its published numbers: python -m ddobench -m experiment=parity
 Command: python -m ddobench -m method=reinforce task=chain d=41 seed=0-9
 """
 

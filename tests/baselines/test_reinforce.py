@@ -34,8 +34,10 @@ def test_the_first_draws_have_the_mean_and_deviation_of_the_rows() -> None:
     torch.testing.assert_close(run(Reinforce(steps=1))[0].x, mean + sd * draw)
 
 
-@pytest.mark.parametrize("baseline", [False, True])
-def test_an_update_follows_the_gradient_of_the_weighted_log_likelihood(baseline: bool) -> None:
+@pytest.mark.parametrize("baseline", [False, True, "standardised"])
+def test_an_update_follows_the_gradient_of_the_weighted_log_likelihood(
+    baseline: bool | str,
+) -> None:
     first, second = run(Reinforce(steps=1, record_every=1, baseline=baseline))
     start = make_start()
     mean = start.mean(dim=1, keepdim=True).requires_grad_()
@@ -46,6 +48,8 @@ def test_an_update_follows_the_gradient_of_the_weighted_log_likelihood(baseline:
     reward = slope(sample)
     if baseline:
         reward = reward - reward.mean(dim=1, keepdim=True)
+    if baseline == "standardised":
+        reward = reward / reward.std(dim=1, correction=0, keepdim=True)
     likelihood = Normal(mean, log_sd.exp()).log_prob(sample).sum(dim=-1)  # type: ignore[no-untyped-call]
     (-(reward * likelihood).mean(dim=1).sum()).backward()
     optimiser.step()
@@ -70,3 +74,5 @@ def test_invalid_settings_are_refused() -> None:
         Reinforce(rate=0.0)
     with pytest.raises(UsageError, match=r"search\.draws must be a whole number of at least 2"):
         Reinforce(draws=1)
+    with pytest.raises(UsageError, match=r"search\.baseline must be standardised, true .* 'mean'"):
+        Reinforce(baseline="mean")

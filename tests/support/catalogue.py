@@ -23,7 +23,7 @@ SKIPPED = [
     for entry in registry.entries("task")
     if entry.missing_dependency
 ]
-METHODS = [entry.name for entry in registry.entries("method")]
+METHODS = [entry.name for entry in registry.entries("method") if not entry.missing_dependency]
 SMALL_D = {"toy3d": 3, "tfbind8": 8, "ehrlich": 16, "rna": 14}  # tasks that do not take 7
 ROWS = 60
 KINDS = {

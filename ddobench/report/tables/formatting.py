@@ -174,9 +174,7 @@ def markdown_group(group: Group) -> str:
     """Write the rows of a group."""
     words = [column.words for column in group.columns]
     header = [escape_markdown(column.full_heading) for column in group.columns]
-    rows = [
-        [_markdown_link(column, row) for column in group.columns] for row in group.rows
-    ]
+    rows = [[_markdown_link(column, row) for column in group.columns] for row in group.rows]
     return _markdown_lines(header, rows, words)
 
 

@@ -217,7 +217,8 @@ def parity_table(runs: pd.DataFrame) -> pd.DataFrame:
             own = here[(here["method"] == entry["method"]) & (here["method_variant"] == variant)]
             if own.empty:
                 continue
-            best, middle = _compare(own["100th"], entry, "p100"), _compare(own["50th"], entry, "p50")
+            best = _compare(own["100th"], entry, "p100")
+            middle = _compare(own["50th"], entry, "p50")
             used = [lab for lab in LABS if lab in entry]
             paper = paper_of(entry["method"])
             rows.append(
@@ -307,8 +308,13 @@ def _parity_columns() -> list[Column]:
 
     return [
         word_column("method", "name"),
-        Column("paper", _format_paper, words=True, width=0.18,
-               link=lambda row: paper_of(row["method"]).link),
+        Column(
+            "paper",
+            _format_paper,
+            words=True,
+            width=0.18,
+            link=lambda row: paper_of(row["method"]).link,
+        ),
         _spread_column("ours", "p100", best),
         *(lab_column("p100", lab, best) for lab in LABS),
         difference("p100", best),
