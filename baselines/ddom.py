@@ -16,8 +16,9 @@ There is no model of the value: nothing ranks the samples, the designs that coun
 first, and there is no prediction.
 
 The largest of N values is an outlier that a single row describes, and guidance extrapolates beyond
-it. On chains this gives invalid designs (d = 11, N = 2000, budget=small; 5000 minibatches of 128 and
-beta from 0.1 to 20). In seed 1000 the largest value is 6.5 standard deviations and the next 4.5.
+it. On chains this gives invalid designs (d = 11, N = 2000, budget=small, with 5000 minibatches of
+128 and beta from 0.1 to 20). In seed 1000 the largest value is 6.5 standard deviations and the next
+4.5.
 
     invalid designs          seed 1000    seed 1001
     without a value          23 %         15 %

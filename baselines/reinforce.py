@@ -6,7 +6,8 @@ deviation follow the gradient of
 
     mean over the draws of f(x) log N(x; mean, sd^2),
 
-with f the value by the model, standardised over the draws, through Adam at rate 0.01. The proposals are 128 draws.
+with f the value by the model, standardised over the draws, through Adam at rate 0.01. The proposals
+are 128 draws.
 
 The settings are those of Design-Bench (Trabucco, Geng, Kumar, Levine 2022), on the mean of five
 bootstrapped networks. Deviations:

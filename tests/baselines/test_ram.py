@@ -53,8 +53,9 @@ def test_listnet_is_the_cross_entropy_of_two_softmaxes() -> None:
 
 def test_rank_cosine_is_one_minus_the_correlation() -> None:
     f, y = make_lists()
-    centred = (one - one.mean(dim=1, keepdim=True) for one in (f, y))
-    torch.testing.assert_close(rank_cosine(f + 5, y)[0], 1 - cosine_similarity(*centred, dim=1))
+    centred_f, centred_y = (one - one.mean(dim=1, keepdim=True) for one in (f, y))
+    expected = 1 - cosine_similarity(centred_f, centred_y, dim=1)
+    torch.testing.assert_close(rank_cosine(f + 5, y)[0], expected)
 
 
 @pytest.mark.parametrize("loss", LOSSES)

@@ -1,4 +1,4 @@
-"""The field's own tables: normalised percentiles across tasks, and our numbers beside published ones."""
+"""Normalised percentiles across tasks, and our numbers beside published ones."""
 
 import math
 from typing import Any
@@ -27,7 +27,7 @@ VALUES = {"y_mean": 10.0, "y_sd": 2.0, "y_min": 6.0, "optimum": 3.0, "best_visib
 def row(method: str, top: float, seed: int = 0, **changes: Any) -> dict[str, Any]:
     """Return a run whose least visible value is -2 sd and whose optimum is 3 sd."""
     percentiles = {"top_p100": top, "top_p80": top - 0.5, "top_p50": top - 1}
-    return run_row(method, seed=seed, **VALUES, **percentiles) | changes
+    return run_row(method, seed=seed) | VALUES | percentiles | changes
 
 
 def tables(rows: list[dict[str, Any]]) -> tuple[pd.DataFrame, Any]:

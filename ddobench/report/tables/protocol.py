@@ -78,7 +78,7 @@ def percentile_table(
         for (method, variant), series in size.groupby(SERIES, sort=True):
             if is_best_visible(str(method)):
                 continue
-            style = styles[named["task"], str(method), str(variant)]
+            style = styles[str(named["task"]), str(method), str(variant)]
             found = _summarise({name: series[name] for name in PERCENTILES})
             rows.append(named | scale | found | {
                 "method": method, "method_variant": variant,
@@ -135,14 +135,19 @@ def describe_protocol(scores: pd.DataFrame, table: pd.DataFrame) -> Table:
 
 def _percentile_group(own: pd.DataFrame, budget: str, name: str) -> Group:
     sizes = [key for key, _ in own.groupby(BY_SIZE, sort=True)]
-    cells = own.set_index([*_ROW, *BY_SIZE])
-    mean = cells[f"{name}_mean"].unstack(BY_SIZE)[sizes]
-    spread = cells[f"{name}_sd"].unstack(BY_SIZE)[sizes]
-    ranks = _rank(mean)
+    cells = {
+        (tuple(row[name] for name in _ROW), tuple(row[name] for name in BY_SIZE)): (
+            row[f"{name}_mean"], row[f"{name}_sd"],
+        )
+        for row in own.to_dict("records")
+    }  # fmt: skip
+    keys = list(dict.fromkeys(key for key, _ in cells))
+    found = {key: [cells.get((key, size), (np.nan, np.nan)) for size in sizes] for key in keys}
+    ranks = _rank({key: [mean for mean, _ in line] for key, line in found.items()})
     rows: list[dict[str, Any]] = [
         {**dict(zip(_ROW, key, strict=True)), **ranks[key],
-         **{f"{i}": (mean.loc[key, size], spread.loc[key, size]) for i, size in enumerate(sizes)}}
-        for key in mean.index
+         **{f"{i}": cell for i, cell in enumerate(found[key])}}
+        for key in keys
     ]  # fmt: skip
     rows.sort(key=lambda row: (row["method"] != "", np.nan_to_num(row["mean_rank"], nan=np.inf),
                                row["label"]))  # fmt: skip
@@ -164,18 +169,25 @@ def _percentile_group(own: pd.DataFrame, budget: str, name: str) -> Group:
     return Group(title, file_stem("protocol", name, shown), rows, columns)
 
 
-def _rank(mean: pd.DataFrame) -> dict[Any, dict[str, float]]:
+def _rank(means: Mapping[Any, Sequence[float]]) -> dict[Any, dict[str, float]]:
     """Return mean and median rank of each method that has a number everywhere; 1 is best.
 
     Methods that use more than the visible table have none.
     """
-    methods = mean[[method != "" and not privileges for _, method, privileges in mean.index]]
-    ranks = methods.dropna().round(9).rank(ascending=False, method="average")
-    found = {"mean_rank": ranks.mean(axis=1), "median_rank": ranks.median(axis=1)}
-    return {
-        key: {name: float(numbers.get(key, np.nan)) for name, numbers in found.items()}
-        for key in mean.index
+    complete = {
+        key: line
+        for key, line in means.items()
+        for _, method, privileges in [key]
+        if method and not privileges and np.isfinite(line).all()
     }
+    table = pd.DataFrame([*complete.values()]).round(9)
+    ranks = table.rank(ascending=False, method="average").to_numpy()  # a row for each method
+    none = {"mean_rank": np.nan, "median_rank": np.nan}
+    found = {
+        key: {"mean_rank": float(line.mean()), "median_rank": float(np.median(line))}
+        for key, line in zip(complete, ranks, strict=True)
+    }
+    return {key: found.get(key, none) for key in means}
 
 
 def _name_size(row: Row) -> str:
@@ -210,8 +222,8 @@ def parity_table(runs: pd.DataFrame) -> pd.DataFrame:
     finished = normalise_percentiles(runs[runs["status"] == "ok"])
     rows: list[dict[str, Any]] = []
     for task in read_published()["tasks"]:
-        here = finished[(finished["task"] == task["task"]) & (finished["task_variant"] == "")
-                        & (finished["n"] == task["n"]) & (finished["budget"] == task["budget"])]  # fmt: skip
+        size = {"task_variant": "", **{name: task[name] for name in ("task", "n", "budget")}}
+        here = finished[(finished[[*size]] == pd.Series(size)).all(axis=1)]
         for entry in task["rows"]:
             variant = entry.get("variant", "")
             own = here[(here["method"] == entry["method"]) & (here["method_variant"] == variant)]
