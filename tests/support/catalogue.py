@@ -24,6 +24,7 @@ SKIPPED = [
     if entry.missing_dependency
 ]
 METHODS = [entry.name for entry in registry.entries("method") if not entry.missing_dependency]
+ALL_METHODS = [entry.name for entry in registry.entries("method")]  # also those not installed
 SMALL_D = {"toy3d": 3, "tfbind8": 8, "ehrlich": 16, "rna": 14}  # tasks that do not take 7
 ROWS = 60
 KINDS = {
