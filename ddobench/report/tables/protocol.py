@@ -340,7 +340,8 @@ def _parity_columns() -> list[Column]:
 
 
 def _format_paper(row: Row) -> str:
-    return f"{row['paper']}, doi:{row['doi']}" if row["doi"] else str(row["paper"]) or DASH
+    """Return the authors, with whom a paper on a card begins, and the DOI."""
+    return f"{row['paper'].partition(',')[0]}, doi:{row['doi']}" if row["doi"] else DASH
 
 
 def _format_signed(value: float) -> str:
