@@ -7,7 +7,7 @@ import pytest
 
 from ddobench.report import Written, write_report
 from ddobench.report.figures import figure
-from tests.support.pages import OUR_SCRIPTS, Page, open_page
+from tests.support.pages import OUR_SCRIPTS, PAPERS, Page, open_page
 from tests.support.synthetic_runs import climb, failed_row, run_row
 from tests.support.synthetic_stores import store_rows, stored_with
 
@@ -26,7 +26,7 @@ def report_of(folder: Path) -> tuple[Written, Page]:
     page = open_page(written.page)
     page.text = " ".join(page.text.split())
     files = [link for _, a in page.tags for key in ("src", "href")
-             if (link := a.get(key)) and not link.startswith(("#", "data:"))]  # fmt: skip
+             if (link := a.get(key)) and not link.startswith(("#", "data:", PAPERS))]  # fmt: skip
     assert [link for link in files if not (written.page.parent / link).is_file()] == []
     assert (written.page.parent / "README.md").read_text()
     return written, page
