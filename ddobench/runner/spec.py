@@ -124,6 +124,10 @@ def specify(cfg: DictConfig, choices: Mapping[str, Any]) -> Specification:
     task, method = str(choices["task"]), str(choices["method"])
     plain, rule = config["method"], choices.get(SELECT)
     section = plain.pop(CATEGORICAL, None) or {}
+    if not isinstance(section, Mapping):
+        raise UsageError(
+            f"method.{CATEGORICAL} must name settings and their values, got {section!r}"
+        )
     card = config["task"].get(CARD)
     if not isinstance(card, Mapping) or card.get("designs") != CATEGORICAL:
         section = {}
@@ -228,6 +232,12 @@ def _settle(
         and name.partition(".")[0] not in replaced
         and not any(f"{name}.".startswith(f"{key}.") for key in typed)
     }
+    unknown = next((name for name in values if not _has(method, name)), None)
+    if unknown is not None:
+        raise UsageError(
+            f"method.{CATEGORICAL} names {unknown!r}, which this method does not have; name the "
+            "option of a part, or a setting as in surrogate.training.steps"
+        )
     return _set(method, values), parts
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from ddobench import registry
 from ddobench.cli.hooks import specify_points
+from ddobench.errors import UsageError
 from ddobench.runner.spec import Specification
 from tests.support.catalogue import METHODS, TASKS, problem, specification
 
@@ -92,6 +93,21 @@ def test_a_typed_training_replaces_that_of_the_section() -> None:
     spec = spec_of("task=tfbind8 method=ensemble_mean training=paper")
     assert setting(spec, "surrogate.training.steps") == 50 * 32768 // 128
     assert spec.method_variant == "training=paper"
+
+
+@pytest.mark.parametrize(
+    ("typed", "complaint"),
+    [
+        (
+            "+method.categorical=3",
+            r"method\.categorical must name settings and their values, got 3",
+        ),
+        ("+method.categorical={speed:1}", "names 'speed', which this method does not have"),
+    ],
+)
+def test_a_section_that_cannot_be_read_is_refused(typed: str, complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        spec_of(f"task=nk method=ga {typed}")
 
 
 def test_a_table_of_categories_has_them_too(tmp_path: Any) -> None:
