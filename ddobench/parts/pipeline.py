@@ -84,6 +84,8 @@ class Pipeline(Method):
             return "search=hop needs a model that knows its peaks; use surrogate=units"
         if self.search.reads_posterior and not self.surrogate.has_posterior:
             return "search=qlogei needs the posterior of a Gaussian process; use surrogate=gp"
+        if self.search.needs_categories and not data.space.categorical:
+            return "this search is for categories; use search=reinforce"
         asked, known = self.privileges(data.space), relaxed.privileged
         if "hidden" in asked and known.hidden is None:
             return "latent=oracle needs hidden coordinates, and this task has none"
@@ -126,6 +128,7 @@ class Pipeline(Method):
         """Search, and decode the results."""
         begun = self.search.begin(starts, self._data)  # (S, at most K, d)
         z = self._encode(begun).to(pick_device(self.device))  # (S, at most K, e)
+        self.search.prepare(self._encode)
         for step in self.search.run(z, self._model, rng, self._failures):
             designs = self._decode(step.x.cpu())
             value = step.value.cpu() if self._relaxation is None else self._value(designs)

@@ -22,6 +22,7 @@ from ddobench.rng import Streams
 OPTIMISERS = ("gradient", "adam")
 BEGINNINGS = ("top", "starts")  # the best visible rows, or the starts of all methods
 
+Encode = Callable[[Tensor], Tensor]  # designs (S, K, d) -> their coordinates (S, K, e)
 # designs (S, K, d) -> their values (S, K) and the gradient of each value (S, K, d)
 Objective = Callable[[Tensor], tuple[Tensor, Tensor]]
 
@@ -43,6 +44,7 @@ class Search(ABC):
     version: ClassVar[int] = 1  # bump when the numbers of an unchanged config change
     leaps: ClassVar[bool] = False  # whether it needs a model with a `leap`
     reads_posterior: ClassVar[bool] = False  # whether it needs the posterior of a Gaussian process
+    needs_categories: ClassVar[bool] = False  # whether it is for categorical designs only
 
     def begin(self, starts: Tensor, data: Dataset) -> Tensor:  # noqa: ARG002
         """Return the visible designs to search from, (S, at most K, d).
@@ -50,6 +52,9 @@ class Search(ABC):
         By default these are `starts` (S, K, d), which are the same for all methods.
         """
         return starts
+
+    def prepare(self, encode: Encode) -> None:  # noqa: B027 - a default for all searches
+        """Take the map from designs to coordinates, before a run; most searches do not need it."""
 
     @abstractmethod
     def run(

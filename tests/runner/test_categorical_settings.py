@@ -22,7 +22,7 @@ FIRST_SETTINGS = {
     "ram": ("surrogate=ranking", "8ebbd11328221831"),
     "cma": ("training=adam surrogate.depth=2", "58ca66cd0032a4a2"),
     "reinforce": (
-        "training=adam surrogate.depth=2 search.draws=500 search.baseline=false",
+        "training=adam surrogate.depth=2 search=reinforce search.baseline=false",
         "c1eaf555389cfbb0",
     ),
     "ensemble_mean": ("training=adam", "8428a3ef63262c62"),
