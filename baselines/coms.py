@@ -11,10 +11,10 @@ No gradient flows through the climb.
 
 The rate depends on the kind of designs. On real ones it is 0.05 sqrt(d), in training and in search,
 and the limit is 0.5. On categories the script for TFBind8 (`scripts/coms-tf-bind-8.sh` of
-brandontrabucco/design-baselines at 785dbcf) has a rate of 2 sqrt(d) and a limit of 2, and climbs
-from the best 128 rows. Its designs are logits whose standard deviation is 1.376, ours are
+brandontrabucco/design-baselines at 785dbcf) has a rate of 2 sqrt(d), a limit of 2 and 50 epochs,
+and climbs from the best 128 rows. Its designs are logits whose standard deviation is 1.376, ours are
 standardised, so that the rate is 2 / 1.376^2 = 1.056 here. Our first version had the settings for
-real designs on both: `search=ascent surrogate.negative_rate=0.05 surrogate.limit=0.5`.
+real designs on both: see `experiment=binding`.
 
 Deviations from the reference implementation:
 - two hidden layers of 256 ReLU units, as the paper of FGM states for all methods (its scripts have

@@ -7,6 +7,7 @@ import pytest
 
 from ddobench.report import Written, write_report
 from ddobench.report.figures import figure
+from ddobench.report.tables.styles import paper_of
 from tests.support.pages import OUR_SCRIPTS, PAPERS, Page, open_page
 from tests.support.synthetic_runs import climb, failed_row, run_row
 from tests.support.synthetic_stores import store_rows, stored_with
@@ -81,6 +82,8 @@ def test_without_a_run_that_returns_it_the_best_visible_design_is_drawn(
 ) -> None:
     climbs(("ga", "coms"), 3, tmp_path)
     _, page = report_of(tmp_path)
+    papers = {link for _, a in page.tags if (link := a.get("href") or "").startswith(PAPERS)}
+    assert papers == {paper_of("coms").link}  # the methods that have one are linked to it
     assert "the best visible design" in page.text
     points = pd.read_csv(tmp_path / "report" / "figures" / "headline.csv")
     assert points["best_visible"].tolist() == [0.4] * 4

@@ -8,7 +8,7 @@ import pytest
 
 from ddobench import registry
 from ddobench.cli.hooks import specify_points
-from ddobench.report.tables.formatting import DASH, to_latex
+from ddobench.report.tables.formatting import DASH, markdown_group, to_latex
 from ddobench.report.tables.protocol import (
     LABS,
     describe_parity,
@@ -115,6 +115,7 @@ def test_a_number_of_another_protocol_is_shown_and_does_not_count() -> None:
     assert frame["p100_difference"].item() == pytest.approx(0.9 - same)
     (group,) = describe_parity(frame).groups
     assert f"({format_spread(0.957, 0.006)})" in group.texts()[0]
+    assert f"]({paper_of('ddom').link}) |" in markdown_group(group)
 
 
 def test_other_budgets_variants_and_methods_without_a_published_number_have_no_row() -> None:
