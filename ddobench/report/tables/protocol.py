@@ -136,7 +136,7 @@ def describe_protocol(scores: pd.DataFrame, table: pd.DataFrame) -> Table:
 def _percentile_group(own: pd.DataFrame, budget: str, name: str) -> Group:
     sizes = [key for key, _ in own.groupby(BY_SIZE, sort=True)]
     cells = {
-        (tuple(row[name] for name in _ROW), tuple(row[name] for name in BY_SIZE)): (
+        (tuple(row[key] for key in _ROW), tuple(row[key] for key in BY_SIZE)): (
             row[f"{name}_mean"], row[f"{name}_sd"],
         )
         for row in own.to_dict("records")
@@ -247,16 +247,14 @@ def parity_table(runs: pd.DataFrame) -> pd.DataFrame:
 
 def _compare(values: "pd.Series[float]", entry: Mapping[str, Any], name: str) -> dict[str, float]:
     """Return our mean and deviation, each lab's number, and our difference to their mean."""
-    known = values.dropna()
-    mean = float(known.mean()) if len(known) else np.nan
+    ours = _summarise({name: values})
     theirs = {lab: float(entry.get(lab, {}).get(name, np.nan)) for lab in LABS}
     same = [number for lab, number in theirs.items()
             if np.isfinite(number) and entry[lab].get("comparable", True)]  # fmt: skip
     return {
-        f"{name}_mean": mean,
-        f"{name}_sd": float(known.std()) if len(known) > 1 else np.nan,
+        **ours,
         **{f"{name}_{lab}": number for lab, number in theirs.items()},
-        f"{name}_difference": mean - float(np.mean(same)) if same else np.nan,
+        f"{name}_difference": ours[f"{name}_mean"] - float(np.mean(same)) if same else np.nan,
     }
 
 
