@@ -12,7 +12,7 @@ in standardised coordinates. Children of categorical designs are snapped to whol
 they are valued.
 """
 
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -21,7 +21,7 @@ from torch import Tensor
 
 from ddobench.contracts import Dataset
 from ddobench.errors import UsageError, check_whole
-from ddobench.parts.search import AscentStep, Search, check_beginning, pick_beginning
+from ddobench.parts.search import AscentStep, Encode, Search, check_beginning, pick_beginning
 from ddobench.parts.surrogates import Model
 from ddobench.rng import Streams
 
@@ -58,7 +58,7 @@ class Evolution(Search):
         """Return the rows to start from."""
         return pick_beginning(self.begin_at, self.designs, starts, data)
 
-    def prepare(self, rows: Tensor, snap: Callable[[Tensor], Tensor]) -> None:
+    def prepare(self, rows: Tensor, encode: Encode, snap: Encode) -> None:  # noqa: ARG002
         """Keep the coordinates of the rows (S, N, e)."""
         self._rows, self._snap = rows, snap
 

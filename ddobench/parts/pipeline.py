@@ -89,6 +89,8 @@ class Pipeline(Method):
                 f"the search {self.search.name} needs a gradient, which the surrogate "
                 f"{self.surrogate.name} does not have; use search=evolution, cma, reinforce or rwr"
             )
+        if self.search.needs_categories and not data.space.categorical:
+            return "this search is for categories; use search=reinforce"
         asked, known = self.privileges(data.space), relaxed.privileged
         if "hidden" in asked and known.hidden is None:
             return "latent=oracle needs hidden coordinates, and this task has none"
@@ -129,7 +131,7 @@ class Pipeline(Method):
 
     def propose(self, starts: Tensor, rng: Streams) -> Iterator[Proposal]:
         """Search, and decode the results."""
-        self.search.prepare(self._coordinates.z, self._snap)
+        self.search.prepare(self._coordinates.z, self._encode, self._snap)
         begun = self.search.begin(starts, self._data)  # (S, at most K, d)
         z = self._encode(begun).to(pick_device(self.device))  # (S, at most K, e)
         for step in self.search.run(z, self._model, rng, self._failures):

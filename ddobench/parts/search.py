@@ -22,6 +22,7 @@ from ddobench.rng import Streams
 OPTIMISERS = ("gradient", "adam")
 BEGINNINGS = ("top", "starts")  # the best visible rows, or the starts of all methods
 
+Encode = Callable[[Tensor], Tensor]  # designs (S, K, d) -> their coordinates (S, K, e)
 # designs (S, K, d) -> their values (S, K) and the gradient of each value (S, K, d)
 Objective = Callable[[Tensor], tuple[Tensor, Tensor]]
 
@@ -44,6 +45,7 @@ class Search(ABC):
     leaps: ClassVar[bool] = False  # whether it needs a model with a `leap`
     reads_posterior: ClassVar[bool] = False  # whether it needs the posterior of a Gaussian process
     uses_gradient: ClassVar[bool] = True  # whether it needs a model with a gradient
+    needs_categories: ClassVar[bool] = False  # whether it is for categorical designs only
 
     def begin(self, starts: Tensor, data: Dataset) -> Tensor:  # noqa: ARG002
         """Return the visible designs to search from, (S, at most K, d).
@@ -52,11 +54,11 @@ class Search(ABC):
         """
         return starts
 
-    def prepare(self, rows: Tensor, snap: Callable[[Tensor], Tensor]) -> None:  # noqa: B027
-        """Take the coordinates of the visible rows (S, N, e), if the search needs them.
+    def prepare(self, rows: Tensor, encode: Encode, snap: Encode) -> None:  # noqa: B027
+        """Take the coordinates of the visible rows (S, N, e) and two maps, if a search needs them.
 
-        `snap` replaces coordinates (S, K, e) by those of the design that they are decoded to, which
-        differ where designs have whole categories.
+        `encode` maps designs to coordinates. `snap` replaces coordinates (S, K, e) by those of the
+        design that they are decoded to, which differ where designs have whole categories.
         """
 
     @abstractmethod

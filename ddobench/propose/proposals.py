@@ -219,7 +219,9 @@ def _choose_encoding(
         encodings.insert(0, Encoding(columns, native=True))
     reason: str | None = None
     for encoding in encodings:
+        kind = "categorical" if encoding.space.categorical else "real"
         words = [f"method={options.method}", f"d={encoding.space.d}", f"n={len(y)}"]
+        words.append(f"++task.card.designs={kind}")
         (spec,) = specify_points([[*words, *options.overrides]])
         data = repeat_rows(encoding.encode(rows.designs), y, encoding.space, 1)
         reason = spec.build_method().declines(data)

@@ -31,6 +31,12 @@ from ddobench.report.tables.leaderboard import (
     describe_scores,
 )
 from ddobench.report.tables.paired import describe_controls, describe_pairs
+from ddobench.report.tables.protocol import (
+    describe_parity,
+    describe_protocol,
+    parity_table,
+    percentile_table,
+)
 from ddobench.report.tables.run_costs import (
     command_table,
     cpu_table,
@@ -171,7 +177,8 @@ def make_tables(data: ReportData, judged: Judgement) -> dict[str, Table]:
     tables = [
         describe_leaderboard(data.board, data.scores),
         describe_scores(data.scores, notes),
-        describe_scores(data.scores, notes, "protocol"),
+        describe_protocol(data.scores, percentile_table(data.runs, data.board, data.styles)),
+        describe_parity(parity_table(data.runs)),
         describe_verdicts(judged.verdicts),
         describe_readings(judged),
         describe_controls(data.controls),

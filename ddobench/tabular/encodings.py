@@ -228,10 +228,12 @@ def _split(
 def look_up(what: str, file: str, *settings: Any) -> int | str:
     """Return what a configuration must know of a file before a task is built.
 
-    That is `columns` (its d), `rows` (its largest n) or `content` (a hash, for the digest);
-    `settings` are the further arguments of `split_table`.
+    That is `columns` (its d), `rows` (its largest n), `designs` (real or categorical) or `content`
+    (a hash, for the digest); `settings` are the further arguments of `split_table`.
     """
     if what == "content":
         return content_hash(file)
     table = split_table(file, *settings)
+    if what == "designs":
+        return "categorical" if table.encoding.categorical else "real"
     return {"columns": table.encoding.width, "rows": int((~table.best).sum())}[what]
