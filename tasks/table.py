@@ -23,7 +23,7 @@ from ddobench.contracts import Dataset, Description, HiddenRows, Problem, Task
 from ddobench.errors import UsageError
 from ddobench.rng import Streams
 from ddobench.tabular.encodings import Encoding, SplitTable, split_table
-from ddobench.tabular.rows import content_hash
+from ddobench.tabular.files import content_hash
 
 Oracle = Callable[[Any], Any]  # a frame of K designs -> K values
 

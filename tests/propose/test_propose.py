@@ -16,7 +16,7 @@ from ddobench.cli.hooks import specify_points
 from ddobench.errors import UsageError
 from ddobench.judging import Judged, Reference
 from ddobench.runner.run import run_seeds
-from ddobench.tabular.rows import read_table
+from ddobench.tabular.files import read_table
 
 TINY = ["budget=tiny"]
 ADDED = ["predicted", "distance", "distance_ratio", "columns_outside"]
