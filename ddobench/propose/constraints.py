@@ -16,6 +16,7 @@ from ddobench.store.checks import printable
 from ddobench.tabular.encodings import Column
 from ddobench.tabular.rows import EXACT, Values
 
+_OTHER_NUMBERS = "; continuous (--continuous NAME) allows other numbers"
 Bounds = Mapping[str, tuple[float | None, float | None]]
 
 
@@ -81,8 +82,7 @@ class Constraints:
                 moved[name] = moved[name].clip(low, high)
         for name, entry in self.fixed.items():
             entries = pd.Series([entry] * len(moved), index=moved.index)
-            same = np.asarray(entries == entries.astype(moved[name].dtype)).all()
-            moved[name] = entries.astype(moved[name].dtype) if same else entries
+            moved[name] = entries.astype(moved[name].dtype)
         if self.linear is not None:
             names = [column.name for column in self.linear.columns]
             numbers = self.linear.apply(moved[names].to_numpy(np.float64), self._box())
@@ -118,13 +118,16 @@ def _limit_levels(column: Column, bounds: tuple[float, float]) -> Column:
     """Return a column with those of its levels that are within its bounds."""
     levels = tuple(level for level in column.levels if bounds[0] <= level <= bounds[1])
     if not levels:
-        listed = ", ".join(f"{level:g}" for level in column.levels)
+        listed = ", ".join(map(_format_level, column.levels))
         raise UsageError(
             f"the bounds of {column.name!r}, {bounds[0]:g} to {bounds[1]:g}, contain none of its "
-            f"levels ({listed}); change them, or allow other numbers with continuous "
-            f"(--continuous {column.name})"
+            f"levels ({listed}){_OTHER_NUMBERS}"
         )
     return replace(column, levels=levels)
+
+
+def _format_level(level: Any) -> str:
+    return f"{level:g}" if isinstance(level, float) else str(level)
 
 
 def _find(known: Mapping[str, Column], name: str) -> Column:
@@ -174,14 +177,18 @@ def _check_bounds(known: Mapping[str, Column], name: str, pair: Any) -> tuple[fl
 
 def _check_entry(column: Column, entry: Any, bounds: tuple[float, float]) -> None:
     """Raise unless a column can be fixed at an entry."""
-    if column.kind in ("category", "constant"):
+    if column.kind in ("category", "constant", "level"):
         if not isinstance(entry, Hashable) or entry not in column.levels:
-            levels = ", ".join(map(str, column.levels))
+            levels = ", ".join(map(_format_level, column.levels))
             raise UsageError(
-                f"column {column.name!r} can only be fixed at an entry of the rows "
-                f"({printable(levels)}), got {entry!r}"
+                printable(
+                    f"column {column.name!r} can only be fixed at an entry of the rows ({levels}), "
+                    f"got {entry!r}"
+                )
+                + (_OTHER_NUMBERS if column.kind == "level" else "")
             )
-        return
+        if column.kind != "level":
+            return
     number = isinstance(entry, int | float | np.integer | np.floating) and not isinstance(
         entry, bool
     )

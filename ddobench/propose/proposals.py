@@ -219,7 +219,7 @@ def propose(
         check: also fit without some rows and predict them, for the interval of the gain.
 
     The columns are those of x, then `predicted` (by the model, in the units of y), `gain` over the
-    prediction of the best row (positive is better) with the interval `gain_low` to `gain_high`,
+    value of the best row (positive is better) with the interval `gain_low` to `gain_high`,
     `trust` (high, some, little, none), `distance` to the nearest row (Euclidean, every column in
     its standard deviations), `distance_ratio` (divided by the median distance of a row to its
     nearest neighbour), `off_surface` (distance from the plane of the nearest rows, divided by that

@@ -1,9 +1,8 @@
 """How far to trust proposals: what each is expected to gain, in one word with its reason; warnings.
 
-The gain of a design is its prediction minus the prediction of the best row, so that a model which
-smooths the rows is not held against its own designs. Its interval is the error that 80 % of the
-held-out rows do not exceed, and grows in proportion where a design is farther from the rows than
-held-out rows are, or off the surface that the rows lie on.
+The gain of a design is its prediction minus the value of the best row. Its interval is the error
+that 80 % of the held-out rows do not exceed, and grows in proportion where a design is farther from
+the rows than held-out rows are, or off the surface that the rows lie on.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -63,7 +62,7 @@ def judge_designs(
     table = ranked.assessment
     predicted = sign * table[PREDICTED].to_numpy()
     repeated = (ranked.codes == rows.codes[y.argmax()]).all(axis=1)
-    gain = np.where(repeated, 0.0, predicted - reference)
+    gain = np.where(repeated, 0.0, predicted - y.max())
     columns: dict[str, Any] = {GAIN: gain}
     half = np.full(len(gain), np.nan)
     if check is not None:
@@ -74,8 +73,8 @@ def judge_designs(
         columns |= {GAIN_LOW: gain - half, GAIN_HIGH: gain + half}
     judged = [
         _judge(
-            gain[i], half[i], (predicted[i] - y.max()) / (y.std() or 1.0), table[RATIO][i],
-            table[OFF_SURFACE][i], check, bool(repeated[i]),
+            gain[i], half[i], gain[i] / (y.std() or 1.0), predicted[i] > reference,
+            table[RATIO][i], table[OFF_SURFACE][i], check, bool(repeated[i]),
         )
         for i in range(len(gain))
     ]  # fmt: skip
@@ -87,6 +86,7 @@ def _judge(
     gain: float,
     half: float,
     excess: float,
+    preferred: bool,  # by the model, which predicts more for it than for the best row
     ratio: float,
     off: float,
     check: HeldOutCheck | None,
@@ -109,6 +109,10 @@ def _judge(
         return LITTLE, f"it is {ratio:.1f} times as far from the nearest row as rows usually are"
     if check is None:
         return LITTLE, "the model was not checked on held-out rows"
+    if gain <= 0 and preferred:
+        return LITTLE, (
+            "it is predicted below the value of the best row, though above the prediction for it"
+        )
     if gain <= 0:
         return LITTLE, "the model expects no gain"
     if not check.best_rank >= WEAK_RANK:
@@ -134,7 +138,9 @@ def collect_warnings(
 ) -> Iterator[str]:
     """Yield every warning about proposals from rows with values y (N,), larger is better."""
     method, found = fitted.spec.method, len(ranked.designs)
-    yield from warn_candidates(method, candidates)
+    if candidates and not any(one["chosen"] for one in candidates):
+        yield warn_candidates(method, candidates)
+        return
     for seed, reason in fitted.failures.items():
         yield f"Seed {seed} failed and is left out: {reason}."
     names = (RATIO, OFF_SURFACE, OUTSIDE, PREDICTED)
@@ -212,10 +218,8 @@ def warn_predicted(predicted: Values, y: Values) -> Iterator[str]:
         )
 
 
-def warn_candidates(method: str, candidates: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Warn if a method that compares candidates chose none of them."""
-    if not candidates or any(one.get("chosen") for one in candidates):
-        return
+def warn_candidates(method: str, candidates: Sequence[Mapping[str, Any]]) -> str:
+    """Say why a method that compares candidates chose none of them."""
     reasons: dict[str, list[str]] = {}  # candidates of each
     for one in candidates:
         if one.get("reason"):
@@ -231,7 +235,7 @@ def warn_candidates(method: str, candidates: Sequence[Mapping[str, Any]]) -> Ite
             f"the best of them, {best}, ranks the best rows with a rank correlation of "
             f"{ranks[best]:.2f}, which may be chance"
         )
-    yield (
+    return (
         f"{method} trusts none of its candidates on these rows ({why}), so it proposes only the "
         "best row; name a method to get new designs."
     )

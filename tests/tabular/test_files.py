@@ -148,9 +148,7 @@ def test_a_form_that_no_file_has_is_one_sentence(given: dict[str, str], sentence
 
 def test_the_form_of_a_file_that_is_not_text_cannot_be_given(tmp_path: Path) -> None:
     TABLE.to_parquet(tmp_path / "t.parquet")
-    with pytest.raises(
-        UsageError, match=r"^--sep is for text files .* got .*t\.parquet; leave it"
-    ):
+    with pytest.raises(UsageError, match=r"^--sep is for text files .* got .*t\.parquet; leave it"):
         read_file(tmp_path / "t.parquet", GivenForm(sep=";"))
 
 
