@@ -100,7 +100,7 @@ class Auto(Chooser):
 
     def judge(self, data: Dataset, rng: Streams) -> list[list[Judgement]]:
         """Judge every candidate by the hidden rows of each seed, then the best by proposals."""
-        trial = Trial.among(data, self.percentile)
+        trial = Trial.among(data, self.percentile, self.least_rows)
         self._data = data
         self._planes = [] if data.space.categorical else [LocalPlanes.of(x.numpy()) for x in data.x]
         self._inside = [1.0] * len(data.x)  # share of the final designs that are near the rows

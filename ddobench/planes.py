@@ -40,7 +40,8 @@ class LocalPlanes:
     @classmethod
     def of(cls, rows: Values, neighbours: int = 40, variance: float = 0.98) -> "LocalPlanes":
         """Describe rows (N, d); repeated rows count once, and rows that are not finite do not."""
-        rows = _different(rows[np.isfinite(rows).all(axis=1)].astype(np.float64))
+        rows = rows[np.isfinite(rows).all(axis=1)].astype(np.float64)
+        rows = rows[different_rows(rows)]
         if len(rows) < 2:
             nowhere = np.zeros(rows.shape[1])
             return cls(rows, nowhere, nowhere + 1.0, 0, variance, np.nan, np.nan)
@@ -191,8 +192,8 @@ def _pad(found: Sequence[tuple[slice, Values]], shape: tuple[int, ...]) -> Value
     return directions
 
 
-def _different(rows: Values) -> Values:
-    """Return the rows without repetitions, in their order."""
+def different_rows(rows: Values) -> NDArray[np.intp]:  # (N, d) -> (at most N,)
+    """Return where rows are that differ from all rows before them."""
     rows = np.ascontiguousarray(rows + 0.0)  # -0.0 becomes 0.0
-    bytes_ = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1])))[:, 0]
-    return rows[np.sort(np.unique(bytes_, return_index=True)[1])]
+    as_bytes = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1])))[:, 0]
+    return np.sort(np.unique(as_bytes, return_index=True)[1])

@@ -89,13 +89,15 @@ class Trial:
         return cls.split(data, order[:, :shown], order[:, shown:])
 
     @classmethod
-    def among(cls, data: Dataset, percentile: float) -> "Trial":
+    def among(cls, data: Dataset, percentile: float, least: int) -> "Trial":
         """Hide every other row above a percentile of the value, and as many of the others.
 
-        The best rows come first among the hidden ones. The others are evenly spaced by value.
+        At least `least` of either kind are hidden, but no more than half of all rows. The best come
+        first among the hidden rows, the others are evenly spaced by value.
         """
         order = data.y.argsort(dim=1, descending=True, stable=True)  # (S, N)
         few = (data.n - round(data.n * percentile / 100)) // 2
+        few = max(few, min(least, data.n // 4))
         rest = data.n - 2 * few
         others = 2 * few + ((torch.arange(few) + 0.5) * rest / max(few, 1)).long()
         places = torch.cat([2 * torch.arange(few) + 1, others])  # in the order; the best is shown

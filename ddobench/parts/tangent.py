@@ -43,7 +43,7 @@ class Tangent(Search):
     designs: int = 128
     steps: int = 60
     first: float = 1.0
-    limit: float = 1.0
+    limit: float = 0.5
     neighbours: int = 40
     variance: float = 0.98
     record_every: int = 2
