@@ -4,13 +4,15 @@ Values are in standard deviations of the visible data. An invalid design counts 
 value.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist, pdist
 from scipy.stats import spearmanr
+
+from ddobench.planes import LocalPlanes, different_rows
 
 Values = NDArray[np.float64]
 
@@ -103,6 +105,7 @@ class HeldOut:
 
 
 FARTHEST = 1e30  # larger distances are stored as NaN
+BATCH = 16  # designs that are measured at once, as an engineer would
 
 
 @dataclass(frozen=True)
@@ -110,26 +113,41 @@ class Spread:
     """How far the designs of the last iteration that a method ranks first are from each other.
 
     A distance is the root mean square over the variables of differences in standard deviations of
-    the visible designs; of categories, the share of variables that differ.
+    the visible designs; of categories, the share of variables that differ. A batch is the first
+    16 of these designs that differ from each other.
     """
 
     diversity: float = float("nan")  # mean distance between two of them
     novelty: float = float("nan")  # mean distance to the nearest visible design
+    off_surface: float = float("nan")  # median, see `planes`; NaN for categories
+    batch_least: float = float("nan")  # least distance between two designs of a batch
+    batch_mean: float = float("nan")  # mean distance between them
 
     @classmethod
     def of(cls, designs: Values, visible: Values, categorical: bool) -> "Spread":
-        """Measure designs (K, d) against visible ones (N, d)."""
+        """Measure designs (K, d), the best first, against visible ones (N, d)."""
         designs = designs[np.isfinite(designs).all(axis=1)]
         if not len(designs):
             return cls()
         metric: Literal["hamming", "euclidean"] = "hamming" if categorical else "euclidean"
         sd = np.ones(visible.shape[1]) if categorical else visible.std(axis=0)
         scale = np.where(sd > 0, sd, 1.0) * np.sqrt(designs.shape[1])  # (d,)
+        off = np.nan
+        if not categorical:
+            ratios = LocalPlanes.of(visible).off_surface(designs)
+            off = np.median(np.where(np.isnan(ratios), np.inf, ratios))
         with np.errstate(over="ignore", invalid="ignore"):
             ours, theirs = designs / scale, visible / scale
-            between = pdist(ours, metric) if len(ours) > 1 else np.zeros(1)
+            between = _distances(ours, metric)
+            batch = _distances(ours[different_rows(designs)[:BATCH]], metric)
             nearest = cdist(ours, theirs, metric).min(axis=1)
-            return cls(_nan_if_far(between.mean()), _nan_if_far(nearest.mean()))
+            numbers = between.mean(), nearest.mean(), off, batch.min(), batch.mean()
+        return cls(*(_nan_if_far(float(number)) for number in numbers))
+
+
+def _distances(designs: Values, metric: Literal["hamming", "euclidean"]) -> Values:
+    """Return the distances between any two designs, or 0 if there is only one."""
+    return pdist(designs, metric) if len(designs) > 1 else np.zeros(1)
 
 
 def _nan_if_far(number: float) -> float:
@@ -162,6 +180,7 @@ class LastDesigns:
     """The designs of the last iteration, beyond what curves hold."""
 
     values: Values  # (top,) of those ranked first, in standard deviations; empty: not measured
+    batch: Values = field(default_factory=lambda: np.empty(0))  # (at most 16,) of those that differ
     low: float = float("nan")  # the range of all data in standard deviations, NaN where unknown
     high: float = float("nan")
     order: float = float("nan")  # of predictions and values of all of them
@@ -170,12 +189,19 @@ class LastDesigns:
 
     @classmethod
     def of(
-        cls, judged: Judged, reference: Reference, order_visible: float, spread: Spread
+        cls,
+        judged: Judged,
+        reference: Reference,
+        order_visible: float,
+        designs: Values,
+        spread: Spread,
     ) -> "LastDesigns":
-        """Describe the last iteration of a run."""
+        """Describe the last iteration of a run, with the designs (top, d) that are ranked first."""
         low, high = reference.standardise(np.asarray([reference.low, reference.high]))
+        values = judged.punished[-1, judged.chosen[-1]]
         return cls(
-            values=judged.punished[-1, judged.chosen[-1]],
+            values=values,
+            batch=values[different_rows(designs)[:BATCH]],
             low=float(low),
             high=float(high),
             order=overlap_area(judged.predicted[-1], judged.punished[-1]),
@@ -185,7 +211,7 @@ class LastDesigns:
 
     def mask_unmeasured(self) -> "LastDesigns":
         """Return the same for designs that were not measured."""
-        return replace(self, values=np.empty(0), order=float("nan"))
+        return replace(self, values=np.empty(0), batch=np.empty(0), order=float("nan"))
 
 
 UNKNOWN_DESIGNS = LastDesigns(np.empty(0))

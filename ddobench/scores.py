@@ -15,11 +15,11 @@ from typing import Literal
 
 import numpy as np
 
-from ddobench.judging import Judged, RunEnd, Values
+from ddobench.judging import BATCH, Judged, RunEnd, Values
 
 Better = Literal["higher", "lower", "neither"]
 Statistic = Literal["mean", "iqm"]
-TableName = Literal["scores", "protocol"]  # our scores, and those that other benchmarks report
+TableName = Literal["scores", "protocol"]  # our scores; those of other benchmarks and of batches
 
 
 @dataclass(frozen=True)
@@ -162,10 +162,13 @@ def _last_value(ending: RunEnd) -> float:
     return float(ending.curves[VALUE_MODEL.name][-1])
 
 
-def _percentile(ending: RunEnd, q: float) -> float:
-    """Return a percentile of the last designs that the method ranks first."""
-    values = ending.last.values
+def _percentile(values: Values, q: float) -> float:
+    """Return a percentile of the last designs that the method ranks first, NaN without any."""
     return float(np.percentile(values, q)) if len(values) else float("nan")
+
+
+def _mean(values: Values) -> float:
+    return float(values.mean()) if len(values) else float("nan")
 
 
 def _normalise(ending: RunEnd, value: float) -> float:
@@ -267,30 +270,30 @@ HELD_OUT_TOP = Score(
     "value of the hidden rows ranked first", take=lambda ending: ending.held_out.top,
     key="hidden_top", heading="hidden rows, top tenth", leaderboard="Hidden rows, top tenth, sd",
 )
-_Reported = partial(Score, summary="mean", table="protocol")  # by other benchmarks
+_Reported = partial(Score, summary="mean", table="protocol")  # mostly by other benchmarks
 TOP_BEST = _Reported(
     "top_p100",
     "The 100th percentile of the last designs that the method ranks first, 128 at full budget.",
-    "best of the designs ranked first", take=lambda ending: _percentile(ending, 100),
+    "best of the designs ranked first", take=lambda ending: _percentile(ending.last.values, 100),
     heading="100th percentile (sd)",
 )
 TOP_MEDIAN = _Reported(
     "top_p50",
     "The 50th percentile of the last designs that the method ranks first, 128 at full budget.",
-    "median of the designs ranked first", take=lambda ending: _percentile(ending, 50),
+    "median of the designs ranked first", take=lambda ending: _percentile(ending.last.values, 50),
     heading="50th percentile (sd)",
 )
 NORMALISED_BEST = _Reported(
     "normalised_p100",
     "The best of the last designs ranked first: 0 is the least value of all data, 1 the largest.",
     "normalised best of the designs ranked first", unit=RATIO, heading="100th, normalised",
-    take=lambda ending: _normalise(ending, _percentile(ending, 100)),
+    take=lambda ending: _normalise(ending, _percentile(ending.last.values, 100)),
 )
 NORMALISED_MEDIAN = _Reported(
     "normalised_p50",
     "The median of the last designs ranked first: 0 is the least value of all data, 1 the largest.",
     "normalised median of the designs ranked first", unit=RATIO, heading="50th, normalised",
-    take=lambda ending: _normalise(ending, _percentile(ending, 50)),
+    take=lambda ending: _normalise(ending, _percentile(ending.last.values, 50)),
 )
 SHARE_OF_OPTIMUM = _Reported(
     "optimum_share",
@@ -334,11 +337,39 @@ NOVELTY = _Reported(
     "novelty", take=lambda ending: ending.last.spread.novelty,
     unit=DISTANCE, better="neither", heading="novelty",
 )
+OFF_SURFACE = _Reported(
+    "off_surface_ratio",
+    "How far the last designs ranked first are from the plane of their 40 nearest visible designs, "
+    "by the 95 % quantile of the visible designs' own residuals (median): about 1 is usual.",
+    "off-surface distance", take=lambda ending: ending.last.spread.off_surface,
+    unit=RATIO, better="lower", heading="off surface",
+)
+BATCH_BEST = _Reported(
+    "batch_best", f"The largest true value of a batch: the first {BATCH} different last designs.",
+    f"best of {BATCH} designs", take=lambda ending: _percentile(ending.last.batch, 100),
+    heading=f"best of {BATCH} (sd)",
+)
+BATCH_VALUE = _Reported(
+    "batch_value", "The mean true value of the designs of a batch.",
+    f"mean of {BATCH} designs", take=lambda ending: _mean(ending.last.batch),
+    heading=f"mean of {BATCH} (sd)",
+)
+BATCH_LEAST = _Reported(
+    "batch_least_distance", "The least distance between two designs of a batch.",
+    f"least distance of {BATCH} designs", take=lambda ending: ending.last.spread.batch_least,
+    unit=DISTANCE, better="neither", heading=f"least distance of {BATCH}",
+)
+BATCH_DISTANCE = _Reported(
+    "batch_distance", "The mean distance between two designs of a batch.",
+    f"mean distance of {BATCH} designs", take=lambda ending: ending.last.spread.batch_mean,
+    unit=DISTANCE, better="neither", heading=f"mean distance of {BATCH}",
+)
 SCORES = (
     FINAL_MODEL, FINAL_ORACLE, BEST_ORACLE, SURVIVORS_FINAL, MEDIAN_DESIGN, BEST_DESIGN,
     PREDICTED_FINAL, REGRET_FINAL, INVALID_FINAL, HELD_OUT_RANK, HELD_OUT_ERROR, HELD_OUT_TOP,
     TOP_BEST, TOP_MEDIAN, NORMALISED_BEST, NORMALISED_MEDIAN, SHARE_OF_OPTIMUM,
     SOO_IMPROVEMENT, SOO_STABILITY, SOO_BOTH, ORDER_VISIBLE, ORDER_DESIGNS, DIVERSITY, NOVELTY,
+    OFF_SURFACE, BATCH_BEST, BATCH_VALUE, BATCH_LEAST, BATCH_DISTANCE,
 )
 HEADLINE = FINAL_MODEL  # ranks methods across tasks; a run without it has no score
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import pdist
 
 from ddobench.judging import HeldOut, Judged, LastDesigns, Reference, Spread, Values, overlap_area
 
@@ -88,11 +89,39 @@ def test_one_design_has_no_diversity_and_one_that_is_lost_no_distance() -> None:
         assert np.isnan(found.novelty)
 
 
+def test_a_batch_is_the_first_designs_that_differ() -> None:
+    visible = np.array([[0.0], [2.0]])  # standard deviation 1
+    designs = np.array([[0.0], [0.0], [1.0], [3.0], *[[float(i)] for i in range(10, 40)]])
+    found = Spread.of(designs[:4], visible, categorical=False)
+    assert (found.batch_least, found.batch_mean) == (1.0, 2.0)
+    assert found.diversity < found.batch_mean  # which counts designs that are repeated
+    longer = Spread.of(designs, visible, categorical=False)
+    assert longer.batch_mean == pdist([[0.0], [1.0], [3.0], *designs[4:17]]).mean()
+    same = Spread.of(np.ones((9, 1)), visible, categorical=False)
+    assert (same.batch_least, same.batch_mean) == (0.0, 0.0)
+
+
+def test_designs_off_the_surface_of_the_visible_ones_are_told_and_categories_have_none() -> None:
+    angle = np.linspace(0.0, 3.0, 500)
+    visible = np.column_stack([np.cos(angle), np.sin(angle), np.cos(angle) + np.sin(angle)])
+    on, off = visible[:9], visible[:9] * [1.0, 1.0, 1.5]
+    assert Spread.of(on, visible, categorical=False).off_surface < 1.0
+    assert Spread.of(off, visible, categorical=False).off_surface > 10.0
+    lost = np.vstack([on[:1], np.full((3, 3), 1e200)])
+    assert np.isnan(Spread.of(lost, visible, categorical=False).off_surface)
+    whole = np.tile([[0.0], [1.0]], (9, 3))
+    assert np.isnan(Spread.of(whole, whole, categorical=True).off_surface)
+
+
 def test_the_last_designs_are_those_ranked_first_on_the_scale_of_all_data() -> None:
     reference = Reference.of(np.array([0.0, 2.0]), 9.0, (-4.0, 6.0))  # mean 1, deviation 1
     values = np.array([[9.0, 9.0, 9.0], [5.0, np.nan, 3.0]])
     judged = Judged.of(values, np.array([[1.0, 2.0, 3.0]] * 2), top=2, reference=reference)
-    last = LastDesigns.of(judged, reference, 0.7, Spread())
+    designs = np.arange(4.0).reshape(2, 2)
+    last = LastDesigns.of(judged, reference, 0.7, designs, Spread())
     assert last.values.tolist() == [2.0, -1.0]  # the best predicted first, an invalid one the worst
+    assert last.batch.tolist() == [2.0, -1.0]
+    once = LastDesigns.of(judged, reference, 0.7, np.ones((2, 2)), Spread())
+    assert once.batch.tolist() == [2.0]  # designs that are equal are one experiment
     assert (last.low, last.high, last.order_visible) == (-5.0, 5.0, 0.7)
-    assert last.mask_unmeasured().values.size == 0
+    assert last.mask_unmeasured().values.size == last.mask_unmeasured().batch.size == 0

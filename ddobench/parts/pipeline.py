@@ -113,6 +113,7 @@ class Pipeline(Method):
         y = self._y_scale.apply(data.y)  # (S, N)
         self._latent.fit(relaxed, rng.child("latent"), self.cache)
         self._coordinates = Coordinates.draw(self._latent, self.axes, relaxed.x, y, rng)
+        self.search.read_rows(self._coordinates.z)
         inputs = GraphInputs(self._coordinates.z, y, relaxed.privileged, rng.child("graph"))
         found = self.graph.discover(inputs)
         device = pick_device(self.device)

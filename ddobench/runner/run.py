@@ -218,9 +218,10 @@ def _evaluate(
     """Value all collected designs, and compare the fitted model with held-out and visible rows."""
     held_out = _score_held_out(method, problem, references)
     order = _score_best_rows(method, problem.data, trajectory)
-    values = [problem.evaluate(designs) for designs in trajectory.designs]
+    values: list[Tensor] = []
     measured: list[Mapping[str, Tensor]] = []
     for designs in trajectory.designs:
+        values.append(problem.evaluate(designs))
         first = measured[0] if measured else None
         measured.append(check_measurements(problem.measure(designs), designs, first))
     return _Evaluation(values, measured, held_out, order, problem.measures)
@@ -286,7 +287,7 @@ def _record_one(
     }
     first = trajectory.designs[-1][i].to(torch.float64).numpy()[judged.chosen[-1]]  # (top, d)
     spread = Spread.of(first, data.x[i].numpy(), data.space.categorical)
-    last = LastDesigns.of(judged, reference, evaluation.order[i], spread)
+    last = LastDesigns.of(judged, reference, evaluation.order[i], first, spread)
     last = last if evaluation.has_values else last.mask_unmeasured()
     scores = final_scores(curves, reference, task.regret_unit, evaluation.held_out[i], last)
     reason = find_non_finite(curves, scores, evaluation.has_values)
