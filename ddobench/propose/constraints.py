@@ -77,7 +77,7 @@ class Constraints:
         for name, (low, high) in self.bounds.items():
             if name in self.levels:
                 nearest = self.levels[name].round(moved[name].to_numpy(np.float64))
-                moved[name] = nearest.astype(moved[name].dtype)
+                moved[name] = pd.Series(nearest, index=moved.index).astype(moved[name].dtype)
             else:
                 moved[name] = moved[name].clip(low, high)
         for name, entry in self.fixed.items():

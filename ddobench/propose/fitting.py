@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 START_STREAM = "task/RBF"
 HELD_OUT = 0.1  # of the rows: so many of the best, and so many of the others
 FEWEST_HELD_OUT = 5  # of either
-COVERAGE = 0.8  # of the held-out errors are within an interval
+TAIL = 0.1  # of the held-out errors, left out at either end of an interval
 
 Codes = NDArray[np.float64]  # (K, e) encoded designs
 
@@ -97,8 +97,8 @@ class FittedMethod:
                 starts = torch.stack([torch.from_numpy(constrain(x.numpy())) for x in starts])
             trajectory = collect(batch.method, starts, Streams(batch.seeds, PROPOSE))
             self._add_failures(batch)
-            steps = np.linspace(len(trajectory.designs) - 1, 0, iterations).astype(int)
-            steps = [*dict.fromkeys(steps.tolist())]
+            spaced = np.linspace(len(trajectory.designs) - 1, 0, iterations).astype(int)
+            steps = [*dict.fromkeys(spaced.tolist())]  # the last first
             designs = torch.cat([trajectory.designs[t] for t in steps], dim=1)  # (S, P, e)
             values = [value for t in steps if (value := trajectory.predicted[t]) is not None]
             predicted = torch.cat(values, dim=1) if len(values) == len(steps) else None
@@ -181,7 +181,8 @@ class HeldOutCheck:
     predicted: Values  # (H,) larger is better
     rank: float  # correlation of predictions and values
     best_rank: float  # within the best rows
-    error: float  # that 80 % of the predictions do not exceed, in the units of the values
+    below: float  # values are so much below predictions, except for a tenth of them; at most 0
+    above: float  # and so much above, except for a tenth; at least 0
 
 
 def check_held_out(
@@ -208,6 +209,7 @@ def check_held_out(
     if predicted is None:
         return None
     best = np.arange(2 * count) < count
+    below, above = np.quantile(y[held_out] - predicted, [TAIL, 1 - TAIL])
     return HeldOutCheck(
         method=spec.method,
         rows=held_out,
@@ -216,5 +218,6 @@ def check_held_out(
         predicted=predicted,
         rank=rank_correlation(predicted, y[held_out]),
         best_rank=rank_correlation(predicted[best], y[held_out][best]),
-        error=float(np.quantile(np.abs(predicted - y[held_out]), COVERAGE)),
+        below=min(0.0, float(below)),
+        above=max(0.0, float(above)),
     )

@@ -13,7 +13,7 @@ from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import LinearConstraint, milp
+from scipy.optimize import Bounds, LinearConstraint, milp
 
 from ddobench.errors import UsageError
 from ddobench.store.checks import printable
@@ -56,7 +56,7 @@ class LinearConstraints:
         """Raise if no design within the bounds satisfies the constraints."""
         whole = np.array([float(one.kind == "whole") for one in self.columns])
         found = milp(
-            np.zeros(len(self.columns)), integrality=whole, bounds=(bounds[:, 0], bounds[:, 1]),
+            np.zeros(len(self.columns)), integrality=whole, bounds=Bounds(bounds[:, 0], bounds[:, 1]),
             constraints=LinearConstraint(self.weights, self.low, self.high),
         )  # fmt: skip
         if not found.success:
@@ -73,7 +73,8 @@ class LinearConstraints:
         limits = np.where(np.isfinite(self.low), self.low, self.high)
         size = np.abs(designs) @ np.abs(self.weights.T) + np.abs(limits)
         inside = (sums >= self.low - _TOLERANCE * size) & (sums <= self.high + _TOLERANCE * size)
-        return inside.all(axis=1)  # type: ignore[no-any-return]
+        allowed: NDArray[np.bool_] = np.asarray(inside.all(axis=1))
+        return allowed
 
     def apply(self, designs: Values, bounds: Values) -> Values:  # (K, V), (V, 2) -> (K, V)
         """Return the nearest designs that satisfy the constraints, with the columns' own numbers.

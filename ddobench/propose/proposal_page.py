@@ -29,7 +29,7 @@ from ddobench.store.checks import printable
 from ddobench.tabular.rows import Values
 
 MOST_DESIGNS, PER_TABLE = 16, 8  # that the page compares with the best row
-MOST_COLUMNS = 20  # of a design, those that change most
+MOST_COLUMNS = 12  # of a design, those that change most
 MOST_DOTS = 1500  # rows that are drawn
 SLOPE_ROWS = 200  # at which the slopes of the model are computed
 SLOPE_STEP = 0.1  # standard deviations to either side
@@ -74,8 +74,9 @@ def describe_first(found: Proposals) -> str:
         return trust
     text = f"design 1 is predicted {first[PREDICTED]:.4g}"
     if first[GAIN] == first[GAIN]:
-        span = f" ({first[GAIN_LOW]:.2g} to {first[GAIN_HIGH]:.2g})" if GAIN_LOW in first else ""
-        text += f", a gain of {first[GAIN]:.2g}{span}"
+        text += f", expected gain {format_gain(first[GAIN])}"
+        if GAIN_LOW in first:
+            text += f" ({format_gain(first[GAIN_LOW])} to {format_gain(first[GAIN_HIGH])})"
     return f"{text}; {trust}"
 
 
@@ -89,7 +90,7 @@ def render_page(found: Proposals, source: str, table_file: str, command: str) ->
         lstrip_blocks=True,
     )
     environment.filters["cell"] = _format_cell
-    environment.filters["gain"] = lambda value: _format_cell(value, 2)
+    environment.filters["gain"] = lambda value: format_gain(value).replace("-", MINUS)
     with warnings.catch_warnings():  # a character that the font lacks is drawn as a box
         warnings.filterwarnings("ignore", r"(?s)Glyph .* missing from", UserWarning)
         fit = draw_held_out(found)
@@ -121,12 +122,17 @@ def render_page(found: Proposals, source: str, table_file: str, command: str) ->
     )
 
 
-def _format_cell(value: Any, digits: int = 4) -> str:
+def format_gain(value: float) -> str:
+    """Format with two digits, as the interval of a gain is wide."""
+    return DASH if value != value else f"{value:.0f}" if abs(value) >= 100 else f"{value:.2g}"
+
+
+def _format_cell(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, Real):
         number = float(value)
-        return DASH if number != number else f"{number:.{digits}g}".replace("-", MINUS)
+        return DASH if number != number else f"{number:.4g}".replace("-", MINUS)
     return DASH if value is None else str(value)
 
 

@@ -269,7 +269,7 @@ def find_proposals(x: Any, y: Any, options: Options) -> Proposals:
     iterations = 1 if options.same else max(1, ITERATIONS // len(seeds))
     proposed = fitted.propose(starts, constrain if constraints else None, iterations)
     visible = EncodedRows.of(Encoding(columns), rows.designs)
-    best = larger_better.argmax()
+    best = int(larger_better.argmax())
     ranked = rank_designs(
         proposed, fitted, constraints, visible, rows.designs.iloc[[best]],
         options.k, options.least_distance, options.minimise,

@@ -150,7 +150,7 @@ class _Candidates:
 
 def _moved(proposed: SeedProposals, fitted: FittedMethod, constraints: Constraints) -> _Candidates:
     """Return the designs of one seed where they are allowed, and its own predictions of them."""
-    finite = np.isfinite(proposed.codes).all(axis=1)
+    finite = np.asarray(np.isfinite(proposed.codes).all(axis=1))
     if not finite[proposed.last].any():
         raise UsageError(
             f"seed {proposed.seed} proposed no finite design; try fewer steps or another method"

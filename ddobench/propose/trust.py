@@ -1,8 +1,8 @@
 """How far to trust proposals: what each is expected to gain, in one word with its reason; warnings.
 
-The gain of a design is its prediction minus the value of the best row. Its interval is the error
-that 80 % of the held-out rows do not exceed, and grows in proportion where a design is farther from
-the rows than held-out rows are, or off the surface that the rows lie on.
+The gain of a design is its prediction minus the value of the best row. Its interval holds 80 % of
+the errors on held-out rows, and grows in proportion where a design is farther from the rows than
+held-out rows are, or off the surface that the rows lie on.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -64,16 +64,17 @@ def judge_designs(
     repeated = (ranked.codes == rows.codes[y.argmax()]).all(axis=1)
     gain = np.where(repeated, 0.0, predicted - y.max())
     columns: dict[str, Any] = {GAIN: gain}
-    half = np.full(len(gain), np.nan)
+    low = np.full(len(gain), np.nan)
     if check is not None:
         usual = float(np.median(rows.nearest(rows.codes[check.rows], check.fitted)))
         farther = table[DISTANCE].to_numpy() / usual if usual > 0 else np.ones(len(gain))
-        half = check.error * np.fmax(1.0, np.fmax(farther, table[OFF_SURFACE].to_numpy()))
-        half = np.where(repeated, 0.0, half)
-        columns |= {GAIN_LOW: gain - half, GAIN_HIGH: gain + half}
+        growth = np.fmax(1.0, np.fmax(farther, table[OFF_SURFACE].to_numpy()))
+        growth = np.where(repeated, 0.0, growth)
+        low = gain + check.below * growth
+        columns |= {GAIN_LOW: low, GAIN_HIGH: gain + check.above * growth}
     judged = [
         _judge(
-            gain[i], half[i], gain[i] / (y.std() or 1.0), predicted[i] > reference,
+            gain[i], low[i], gain[i] / (y.std() or 1.0), predicted[i] > reference,
             table[RATIO][i], table[OFF_SURFACE][i], check, bool(repeated[i]),
         )
         for i in range(len(gain))
@@ -84,7 +85,7 @@ def judge_designs(
 
 def _judge(
     gain: float,
-    half: float,
+    low: float,
     excess: float,
     preferred: bool,  # by the model, which predicts more for it than for the best row
     ratio: float,
@@ -120,7 +121,7 @@ def _judge(
             "the model hardly ranks the best rows among themselves (rank correlation "
             f"{check.best_rank:.2f})"
         )
-    if gain <= half:
+    if low <= 0:
         return SOME, "the gain is within the error on held-out rows"
     return HIGH, "the gain exceeds the error on held-out rows"
 
