@@ -1,4 +1,4 @@
-"""Your own rows: a CSV or Parquet file of designs and values.
+"""Your own rows: a CSV, Excel or Parquet file of designs and values.
 
 The rows above a percentile of the values are hidden, and methods are fitted to the others. Without
 an oracle new designs have no value, and methods are judged by how well they predict and rank the

@@ -181,8 +181,8 @@ class HeldOutCheck:
     predicted: Values  # (H,) larger is better
     rank: float  # correlation of predictions and values
     best_rank: float  # within the best rows
-    below: float  # values are so much below predictions, except for a tenth of them; at most 0
-    above: float  # and so much above, except for a tenth; at least 0
+    below: float  # at most 0: except for a tenth, values are not farther below predictions
+    above: float  # at least 0: nor farther above them, among the best rows and among the others
 
 
 def check_held_out(
@@ -209,7 +209,7 @@ def check_held_out(
     if predicted is None:
         return None
     best = np.arange(2 * count) < count
-    below, above = np.quantile(y[held_out] - predicted, [TAIL, 1 - TAIL])
+    errors = y[held_out] - predicted
     return HeldOutCheck(
         method=spec.method,
         rows=held_out,
@@ -218,6 +218,6 @@ def check_held_out(
         predicted=predicted,
         rank=rank_correlation(predicted, y[held_out]),
         best_rank=rank_correlation(predicted[best], y[held_out][best]),
-        below=min(0.0, float(below)),
-        above=max(0.0, float(above)),
+        below=min(0.0, *(float(np.quantile(errors[group], TAIL)) for group in (best, ~best))),
+        above=max(0.0, *(float(np.quantile(errors[group], 1 - TAIL)) for group in (best, ~best))),
     )

@@ -1,8 +1,9 @@
 """How far to trust proposals: what each is expected to gain, in one word with its reason; warnings.
 
 The gain of a design is its prediction minus the value of the best row. Its interval holds 80 % of
-the errors on held-out rows, and grows in proportion where a design is farther from the rows than
-held-out rows are, or off the surface that the rows lie on.
+the errors on held-out rows, both of the best and of others. It is wider, to both sides, in
+proportion to how much farther a design is from the rows than held-out rows are, or how far off the
+surface that the rows lie on.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -69,9 +70,10 @@ def judge_designs(
         usual = float(np.median(rows.nearest(rows.codes[check.rows], check.fitted)))
         farther = table[DISTANCE].to_numpy() / usual if usual > 0 else np.ones(len(gain))
         growth = np.fmax(1.0, np.fmax(farther, table[OFF_SURFACE].to_numpy()))
-        growth = np.where(repeated, 0.0, growth)
-        low = gain + check.below * growth
-        columns |= {GAIN_LOW: low, GAIN_HIGH: gain + check.above * growth}
+        more = (growth - 1.0) * max(-check.below, check.above)
+        low = np.where(repeated, 0.0, gain + check.below - more)
+        high = np.where(repeated, 0.0, gain + check.above + more)
+        columns |= {GAIN_LOW: low, GAIN_HIGH: high}
     judged = [
         _judge(
             gain[i], low[i], gain[i] / (y.std() or 1.0), predicted[i] > reference,
