@@ -56,7 +56,7 @@ class LinearConstraints:
         """Raise if no design within the bounds satisfies the constraints."""
         whole = np.array([float(one.kind == "whole") for one in self.columns])
         found = milp(
-            np.zeros(len(self.columns)), integrality=whole, bounds=Bounds(bounds[:, 0], bounds[:, 1]),
+            np.zeros(len(whole)), integrality=whole, bounds=Bounds(bounds[:, 0], bounds[:, 1]),
             constraints=LinearConstraint(self.weights, self.low, self.high),
         )  # fmt: skip
         if not found.success:

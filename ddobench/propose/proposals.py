@@ -1,11 +1,12 @@
 """`ddobench.propose`: new designs for a user's rows.
 
 A method is fitted to all rows and searches from `budget.designs` of them (1024). Of the designs of
-its last iteration, and of earlier ones that it predicts to be better than the best row, those that
-it ranks first are returned, each at a least distance from those before it. With `same=True` it is
-the first k of the last iteration, as in the benchmark. Constraints (bounds, fixed columns, linear
-ones) and the numbers that columns can have (levels, whole, decimals) are applied to every design
-after the search, and the model then predicts the design again; the search does not know them.
+its last iteration that may gain, and of earlier ones that it predicts to be better than the best
+row, those that it ranks first are returned, each at a least distance from those before it. With
+`same=True` it is the first k of the last iteration, as in the benchmark. Constraints (bounds, fixed
+columns, linear ones) and the numbers that columns can have (levels, whole, decimals) are applied to
+every design after the search, and the model then predicts the design again; the search does not
+know them.
 """
 
 import warnings
@@ -269,21 +270,20 @@ def find_proposals(x: Any, y: Any, options: Options) -> Proposals:
     iterations = 1 if options.same else max(1, ITERATIONS // len(seeds))
     proposed = fitted.propose(starts, constrain if constraints else None, iterations)
     visible = EncodedRows.of(Encoding(columns), rows.designs)
-    best = int(larger_better.argmax())
-    ranked = rank_designs(
-        proposed, fitted, constraints, visible, rows.designs.iloc[[best]],
-        options.k, options.least_distance, options.minimise,
-    )  # fmt: skip
     candidates = _candidates(fitted)
     check = None
     checked = _check_spec(spec, candidates, options) if options.check else None
     if checked is not None:
         check = check_held_out(checked, encoding, codes, larger_better, seeds[0])
-    reference = fitted.predict_mean(codes[[best]])
-    trust = judge_designs(
-        ranked, visible, larger_better, np.nan if reference is None else float(reference[0]), check,
-        options.minimise,
+    found = fitted.predict_mean(codes[[int(larger_better.argmax())]])
+    reference = float("nan") if found is None else float(found[0])
+    # predicted less than this, a design is no gain by the model nor by its held-out errors
+    enough = reference if check is None else min(reference, larger_better.max() - check.above)
+    ranked = rank_designs(
+        proposed, fitted, constraints, visible, (enough, reference), options.k,
+        options.least_distance, options.minimise,
     )  # fmt: skip
+    trust = judge_designs(ranked, visible, larger_better, reference, check, options.minimise)
     cautions = collect_warnings(
         fitted, ranked, visible, check, candidates, larger_better, options.k,
         options.least_distance, options.minimise,

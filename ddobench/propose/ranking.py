@@ -77,7 +77,7 @@ def rank_designs(
     fitted: FittedMethod,
     constraints: Constraints,
     rows: EncodedRows,
-    best_row: pd.DataFrame,
+    enough: tuple[float, float],
     k: int,
     least: float | None,
     minimise: bool,
@@ -85,9 +85,9 @@ def rank_designs(
     """Return the k designs that the models of all seeds rank first.
 
     Designs are moved to where the constraints allow them, and predicted there. They are at least
-    `least` typical distances between rows apart, or if it is None only different. A design of an
-    earlier iteration counts if it is predicted better than the best row, and a design that is a row
-    already only if there are no others.
+    `least` typical distances between rows apart, or if it is None only different. They are then
+    predicted to be worth more than the first number of `enough`, those of earlier iterations more
+    than the second, and no rows of the table, unless there are no such designs.
     """
     pool = [_moved(one, fitted, constraints) for one in proposed]
     if least is None:
@@ -101,8 +101,7 @@ def rank_designs(
     if least is None:
         order = _different_order(candidates)[:k]
     else:
-        reference = fitted.predict_mean(fitted.encoding.encode(best_row))
-        order = _spread_order(candidates, rows, k, least, reference)
+        order = _spread_order(candidates, rows, k, least, enough)
     chosen = candidates.designs.iloc[order].reset_index(drop=True)
     predicted = candidates.predicted[order]
     codes = rows.encoding.encode(chosen)
@@ -196,14 +195,12 @@ def _different_order(candidates: _Candidates) -> NDArray[np.intp]:
 
 
 def _spread_order(
-    candidates: _Candidates, rows: EncodedRows, k: int, least: float, reference: Values | None
+    candidates: _Candidates, rows: EncodedRows, k: int, least: float, enough: tuple[float, float]
 ) -> NDArray[np.intp]:
     """Return designs in order of promise, each far enough from those before it."""
     order = _different_order(candidates)
-    if reference is not None:
-        order = order[(candidates.last | (candidates.predicted > reference))[order]]
-    else:
-        order = order[candidates.last[order]]
+    promising = candidates.predicted > np.where(candidates.last, *enough)
+    order = order[(promising if promising.any() else candidates.last)[order]]
     codes = rows.encoding.encode(candidates.designs.iloc[order])  # (P, e)
     new = rows.nearest(codes) > 0
     if new.any():

@@ -3,7 +3,8 @@
 The gain of a design is its prediction minus the value of the best row. Its interval holds 80 % of
 the errors on held-out rows, both of the best and of others. It is wider, to both sides, in
 proportion to how much farther a design is from the rows than held-out rows are, or how far off the
-surface that the rows lie on.
+surface that the rows lie on. Its upper end is at least the gain over the prediction of the best row,
+as a model that smooths the rows predicts too little for both.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,8 +31,8 @@ GAIN, GAIN_LOW, GAIN_HIGH = "gain", "gain_low", "gain_high"  # over the best row
 TRUST = "trust"
 HIGH, SOME, LITTLE, NONE = "high", "some", "little", "none"
 FAR = 3.0  # a design with a larger distance ratio is far from the data
-OFF = 2.0  # a design with a larger ratio is off the surface of the rows
-NOWHERE = 5.0  # and beyond this one its prediction means nothing
+OFF = 1.5  # a design with a larger ratio is off the surface of the rows
+NOWHERE = 3.0  # and beyond this one its prediction means nothing
 OPTIMISTIC = 3.0  # standard deviations above the best row
 WEAK_RANK = 0.3  # rank correlation on held-out rows
 WEAK_AGREEMENT = 0.5  # rank correlation between seeds
@@ -72,7 +73,8 @@ def judge_designs(
         growth = np.fmax(1.0, np.fmax(farther, table[OFF_SURFACE].to_numpy()))
         more = (growth - 1.0) * max(-check.below, check.above)
         low = np.where(repeated, 0.0, gain + check.below - more)
-        high = np.where(repeated, 0.0, gain + check.above + more)
+        high = np.fmax(gain + check.above + more, predicted - reference)
+        high = np.where(repeated, 0.0, high)
         columns |= {GAIN_LOW: low, GAIN_HIGH: high}
     judged = [
         _judge(
@@ -156,9 +158,9 @@ def collect_warnings(
         )
     elif found < k:
         yield (
-            f"{method} proposes {found} design{'s' if found > 1 else ''} at least {least:g} times "
-            f"the typical distance between rows apart, fewer than the {k} requested; a smaller "
-            "min_distance (--min-distance) gives more."
+            f"{method} proposes {found} design{'s' if found > 1 else ''} that may gain, at least "
+            f"{least:g} times the typical distance between rows apart, fewer than the {k} "
+            "requested; a smaller min_distance (--min-distance) may give more."
         )
     if least is None:
         yield from warn_similar(ranked.median_distance, rows.typical)

@@ -56,6 +56,10 @@ def test_an_interval_is_the_held_out_error_and_grows_with_both_distances() -> No
     assert "gain_low" not in judge(9.5, 9.8, check=None).columns
 
 
+def test_a_model_that_predicts_too_little_for_the_best_row_may_do_so_for_designs() -> None:
+    assert judge(9.5, 8.0, reference=5.0).columns.iloc[0, :3].tolist() == [-1.0, -1.5, 3.0]
+
+
 @pytest.mark.parametrize(
     ("found", "word", "reason"),
     [
@@ -65,7 +69,7 @@ def test_an_interval_is_the_held_out_error_and_grows_with_both_distances() -> No
         (judge(9.5, 8.0, reference=7.0), "little", "it is predicted below the value of the best r"),
         (judge(9.5, 9.8, check=None), "little", "the model was not checked on held-out rows"),
         (judge(13.0, 11.0), "little", "it is 4.0 times as far from the nearest row as rows usual"),
-        (judge(9.5, 9.8, off=3), "little", "it is 3.0 times as far off the surface of the rows as"),
+        (judge(9.5, 9.8, off=2), "little", "it is 2.0 times as far off the surface of the rows as"),
         (judge(9.5, 9.8, off=52), "none", "it is 52 times as far off the surface of the rows as"),
         (judge(9.5, 702), "none", "it promises 241.3 standard deviations more than the best row"),
         (judge(9.5, np.nan), "none", "the method has no model of the values"),
