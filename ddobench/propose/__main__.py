@@ -235,7 +235,9 @@ def _parse_levels(words: Sequence[str], table: pd.DataFrame) -> dict[str, list[f
     """Parse `name` or `name=number,number,...`."""
     levels: dict[str, list[float] | None] = {}
     for word in words:
-        name, equals, numbers = (word, "", "") if word in table else word.rpartition("=")
+        name, equals, numbers = word.rpartition("=")
+        if not equals or word in table:
+            name, equals = word, ""
         _check_once("levels", [*levels, name])
         try:
             levels[name] = [float(one) for one in numbers.split(",")] if equals else None

@@ -159,8 +159,8 @@ def collect_warnings(
     elif found < k:
         yield (
             f"{method} proposes {found} design{'s' if found > 1 else ''} that may gain, at least "
-            f"{least:g} times the typical distance between rows apart, fewer than the {k} "
-            "requested; a smaller min_distance (--min-distance) may give more."
+            f"{'' if least == 1 else f'{least:g} times '}the typical distance between rows apart, "
+            f"fewer than the {k} requested; a smaller min_distance (--min-distance) may give more."
         )
     if least is None:
         yield from warn_similar(ranked.median_distance, rows.typical)
