@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 START_STREAM = "task/RBF"
 HELD_OUT = 0.1  # of the rows: so many of the best, and so many of the others
 FEWEST_HELD_OUT = 5  # of either
-TAIL = 0.1  # of the held-out errors, left out at either end of an interval
+COVERAGE = 0.9  # of the held-out errors are within an interval
 
 Codes = NDArray[np.float64]  # (K, e) encoded designs
 
@@ -181,8 +181,7 @@ class HeldOutCheck:
     predicted: Values  # (H,) larger is better
     rank: float  # correlation of predictions and values
     best_rank: float  # within the best rows
-    below: float  # at most 0: except for a tenth, values are not farther below predictions
-    above: float  # at least 0: nor farther above them, among the best rows and among the others
+    error: float  # that 90 % of the best rows, and 90 % of the others, do not exceed
 
 
 def check_held_out(
@@ -209,7 +208,7 @@ def check_held_out(
     if predicted is None:
         return None
     best = np.arange(2 * count) < count
-    errors = y[held_out] - predicted
+    errors = np.abs(y[held_out] - predicted)
     return HeldOutCheck(
         method=spec.method,
         rows=held_out,
@@ -218,6 +217,5 @@ def check_held_out(
         predicted=predicted,
         rank=rank_correlation(predicted, y[held_out]),
         best_rank=rank_correlation(predicted[best], y[held_out][best]),
-        below=min(0.0, *(float(np.quantile(errors[group], TAIL)) for group in (best, ~best))),
-        above=max(0.0, *(float(np.quantile(errors[group], 1 - TAIL)) for group in (best, ~best))),
+        error=max(float(np.quantile(errors[group], COVERAGE)) for group in (best, ~best)),
     )

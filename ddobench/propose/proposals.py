@@ -278,7 +278,7 @@ def find_proposals(x: Any, y: Any, options: Options) -> Proposals:
     found = fitted.predict_mean(codes[[int(larger_better.argmax())]])
     reference = float("nan") if found is None else float(found[0])
     # predicted less than this, a design is no gain by the model nor by its held-out errors
-    enough = reference if check is None else min(reference, larger_better.max() - check.above)
+    enough = reference if check is None else min(reference, larger_better.max() - check.error)
     ranked = rank_designs(
         proposed, fitted, constraints, visible, (enough, reference), options.k,
         options.least_distance, options.minimise,

@@ -1,10 +1,11 @@
 """How far to trust proposals: what each is expected to gain, in one word with its reason; warnings.
 
-The gain of a design is its prediction minus the value of the best row. Its interval holds 80 % of
-the errors on held-out rows, both of the best and of others. It is wider, to both sides, in
-proportion to how much farther a design is from the rows than held-out rows are, or how far off the
-surface that the rows lie on. Its upper end is at least the gain over the prediction of the best row,
-as a model that smooths the rows predicts too little for both.
+The gain of a design is its prediction minus the value of the best row. To either side, its interval
+is the error that 90 % of the held-out rows do not exceed, both of the best and of others: a search
+also finds errors that are rare among rows. It grows in proportion where a design is farther from
+the rows than held-out rows are, or off the surface that the rows lie on. Its upper end is at least
+the gain over the prediction of the best row, as a model that smooths the rows predicts too little
+for both.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -71,10 +72,9 @@ def judge_designs(
         usual = float(np.median(rows.nearest(rows.codes[check.rows], check.fitted)))
         farther = table[DISTANCE].to_numpy() / usual if usual > 0 else np.ones(len(gain))
         growth = np.fmax(1.0, np.fmax(farther, table[OFF_SURFACE].to_numpy()))
-        more = (growth - 1.0) * max(-check.below, check.above)
-        low = np.where(repeated, 0.0, gain + check.below - more)
-        high = np.fmax(gain + check.above + more, predicted - reference)
-        high = np.where(repeated, 0.0, high)
+        half = np.where(repeated, 0.0, check.error * growth)
+        low, high = gain - half, gain + half
+        high = np.where(repeated, high, np.fmax(high, predicted - reference))
         columns |= {GAIN_LOW: low, GAIN_HIGH: high}
     judged = [
         _judge(

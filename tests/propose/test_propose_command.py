@@ -169,6 +169,7 @@ def test_a_method_of_a_plug_in_can_propose(monkeypatch: pytest.MonkeyPatch) -> N
         (["rows.csv", *QUICK, *["--continuous", "a"] * 2], "--continuous a is given twice; keep o"),
         (["rows.csv", *QUICK, *["--levels", "a"] * 2], "--levels a is given twice; keep one"),
         (["rows.csv", *QUICK, *["--constraint", "a<=1"] * 2], "--constraint a<=1 is given twice; "),
+        (["rows.csv", *QUICK, "--levels", "z"], "there is no column 'z'; the columns are a, count"),
         (
             ["rows.csv", *QUICK, "--levels", "a=x"],
             "--levels must be NAME or NAME=0,10,20, got 'a=x",

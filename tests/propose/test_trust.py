@@ -17,7 +17,7 @@ from ddobench.tabular.rows import gather_rows
 LINE = pd.DataFrame({"x": np.arange(10.0), "y": np.arange(10.0)})
 CHECK = HeldOutCheck(
     method="linear", rows=np.array([0, 9]), fitted=np.arange(1, 9), best=np.array([False, True]),
-    predicted=np.array([0.0, 9.0]), rank=0.9, best_rank=0.9, below=-0.5, above=0.5,
+    predicted=np.array([0.0, 9.0]), rank=0.9, best_rank=0.9, error=0.5,
 )  # fmt: skip
 
 
