@@ -13,15 +13,16 @@ best rows, and as many of the others. Each candidate is fitted to the rest. Then
    (1 - e) / e times the range of the visible values.
 3. Otherwise it loses to the next one. If all lose, the best visible design is proposed.
 
-The choice is fitted to all rows and proposes. Designs that then end farther from the rows are
-replaced by the others, and all of them by the best visible design.
+The choice is fitted to all rows and proposes. Designs that end farther from the rows are replaced
+by the others, or all of them by the best visible design. What it predicts above the best visible
+value is shrunk by its error: a model that explains half of the variance is believed half the gain.
 
 Rows that do not fill their space (`filled`) lie on a surface. There designs must be as near to a
 row as rows are to each other, and candidates that work in few codes of a VAE, or along the rows,
-are considered as well: these stay near the surface. Candidates that
-take long are judged with less training (`trials`). Categorical designs have two more candidates,
-which need no training: ridge regression on the codes, and FGM's tables over discovered pairs
-(`on_categories`, in no YAML). They have no planes, so only predictions and promises are judged.
+are considered as well: these stay near the surface. Candidates that take long are judged with less
+training (`trials`). Categorical designs have two more candidates, which need no training: ridge
+regression on the codes, and FGM's tables over discovered pairs (`on_categories`, in no YAML). They
+have no planes, so only predictions and promises are judged.
 
 Nothing is chosen by the oracle. `names` says how a candidate is typed: `method=NAME`, then what
 differs from that method's file.
@@ -146,6 +147,7 @@ class Auto(Chooser):
         *_, last = super().propose(starts, rng)
         designs, predicted = last.designs, last.predicted
         assert predicted is not None
+        predicted = self._carry(predicted)
         for seed, planes in enumerate(self._planes):
             if self._chosen[seed] == NONE_TRUSTED:
                 continue
@@ -161,6 +163,11 @@ class Auto(Chooser):
                 predicted[seed] = self._data.y[seed].max().to(predicted)
         yield Proposal(designs, predicted)
 
+    def predict(self, x: Tensor) -> Tensor | None:
+        """Return the values by the chosen models, with the gains that their errors carry."""
+        values = super().predict(x)
+        return None if values is None else self._carry(values)
+
     def diagnostics(self) -> Sequence[dict[str, Any]]:
         """Return also the share of the proposed designs that were near the rows."""
         reports = super().diagnostics()
@@ -175,6 +182,16 @@ class Auto(Chooser):
 
     def _name(self, key: str) -> str:
         return self.names.get(key, key)
+
+    def _carry(self, predicted: Tensor) -> Tensor:  # (S, K) -> (S, K)
+        """Shrink what is predicted above the best visible value by the held-out error."""
+        errors = [
+            next((min(1.0, one.error) for one in judged if one.candidate == name), 0.0)
+            for judged, name in zip(self._judgements, self._chosen, strict=True)
+        ]
+        best = self._data.y.amax(dim=1, keepdim=True).to(predicted)  # (S, 1)
+        gain = (predicted - best).clamp(min=0.0)
+        return predicted - gain * predicted.new_tensor(errors)[:, None]
 
     def _compare(self, name: str, fit: "Fitted", trial: Trial, seed: int) -> ProposalJudgement:
         """Compare the predictions of a candidate with the hidden rows of a seed."""
@@ -248,7 +265,7 @@ class Auto(Chooser):
         sd = float(y.std()) or 1.0
         promised = float(predicted[best].mean() - y.max()) / sd
         span = float(y.max() - y.min()) / sd
-        carried = span * (1 - judgement.error) / max(judgement.error, 1e-12)
+        most = span * (1 - judgement.error) / max(judgement.error, 1e-12)
         off = nearest = float("nan")
         if self._planes:
             designs = proposal.designs[row][best].double().numpy()
@@ -260,14 +277,14 @@ class Auto(Chooser):
             reason = f"its designs are off the surface of the rows, {off:.3g} times as far as rows"
         elif self._planes and not nearest <= self._limits[seed]:
             reason = f"its designs are {nearest:.3g} times as far from a row as rows are"
-        elif promised > carried:
+        elif promised > most:
             reason = (
                 f"it promises {promised:.3g} sd above the best row, and its held-out error "
-                f"carries {carried:.3g}"
+                f"carries {most:.3g}"
             )
         return replace(
             judgement, reason=reason, off_surface=off, nearest=nearest, promised=promised,
-            carried=min(promised, carried),
+            carried=promised - max(promised, 0.0) * min(judgement.error, 1.0),
         )  # fmt: skip
 
 

@@ -133,6 +133,20 @@ def test_a_promise_that_the_error_cannot_carry_loses_to_the_best_row() -> None:
     assert entry["carried_gain"] < entry["promised_gain"]
 
 
+def test_a_predicted_gain_is_shrunk_by_the_held_out_error() -> None:
+    data = make_data([0, 0, 0])
+    auto = fit(data, bold=Believer(column=0, scale=1.2, bias=1.0))
+    (entry,) = auto.diagnostics()[0]["candidates"]
+    assert 0.01 < entry["held_out_error"] < 0.1
+    best = data.x[:, data.y[0].argmax()][:, None]  # (S, 1, d)
+    (proposal,) = auto.propose(best, Streams(SEEDS, "method/propose"))
+    assert proposal.predicted is not None
+    top = data.y[0].max()
+    bare = 1.2 * proposal.designs[0, 0, 0] + 1.0
+    expected = top + (bare - top) * (1 - entry["held_out_error"])
+    torch.testing.assert_close(proposal.predicted[0, 0], expected)
+
+
 def test_final_designs_that_leave_the_rows_are_replaced() -> None:
     data = make_data([0, 0, 0])
     auto = fit(data, first=Believer(column=0))
