@@ -6,20 +6,23 @@ best rows, and as many of the others. Each candidate is fitted to the rest. Then
 1. A candidate must predict the hidden rows better than their mean does, by more than chance
    explains, and must not order the best of them backwards. The candidates that do are queued by
    their error, an estimate of that on all rows. Equal errors are ordered by rank correlation.
-2. The first in the queue proposes designs. It is chosen if these are as near to the rows, and to
-   the planes of their nearest rows, as rows are to each other (`ddobench.planes`), and if its
-   promise is one that its error can carry: with an error e, as a share of the variance, the gain
-   above the best visible value may be (1 - e) / e times the range of the visible values.
+2. The first in the queue proposes designs. It is chosen if these are as near to the planes of
+   their nearest rows as rows are, and no more than `farthest` times as far from the nearest row as
+   rows are from each other (`ddobench.planes`), and if its promise is one that its error can carry:
+   with an error e, as a share of the variance, the gain above the best visible value may be
+   (1 - e) / e times the range of the visible values.
 3. Otherwise it loses to the next one. If all lose, the best visible design is proposed.
 
-The choice is fitted to all rows and proposes. Designs that then end farther from the rows than rows
-are from each other are replaced by the others, and all of them by the best visible design.
+The choice is fitted to all rows and proposes. Designs that end farther from the rows are replaced
+by the others, or all of them by the best visible design. What it predicts above the best visible
+value is shrunk by its error: a model that explains half of the variance is believed half the gain.
 
-Where rows do not fill their space (`filled`), candidates that work in few codes of a VAE are
-considered as well: what these decode stays near the surface that the rows lie on. Candidates that
-take long are judged with less training (`trials`). Categorical designs have two more candidates,
-which need no training: ridge regression on the codes, and FGM's tables over discovered pairs
-(`on_categories`, in no YAML). They have no planes, so only predictions and promises are judged.
+Rows that do not fill their space (`filled`) lie on a surface. There designs must be as near to a
+row as rows are to each other, and candidates that work in few codes of a VAE, or along the rows,
+are considered as well: these stay near the surface. Candidates that take long are judged with less
+training (`trials`). Categorical designs have two more candidates, which need no training: ridge
+regression on the codes, and FGM's tables over discovered pairs (`on_categories`, in no YAML). They
+have no planes, so only predictions and promises are judged.
 
 Nothing is chosen by the oracle. `names` says how a candidate is typed: `method=NAME`, then what
 differs from that method's file.
@@ -34,7 +37,6 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from ddobench.baselines.fgm import DiscreteFGM
@@ -80,7 +82,7 @@ class Auto(Chooser):
     chance: float = 2.0
     least_rows: int = 20
     scouts: int = 128
-    farthest: float = 1.0
+    farthest: float = 2.0
     filled: float = 0.6
 
     def __post_init__(self) -> None:
@@ -105,7 +107,8 @@ class Auto(Chooser):
         self._planes = [] if data.space.categorical else [LocalPlanes.of(x.numpy()) for x in data.x]
         self._inside = [1.0] * len(data.x)  # share of the final designs that are near the rows
         quick = {self._name(key): method for key, method in self.trials.items()}
-        folded = self._find_folded_seeds()
+        folded = [s for s, planes in enumerate(self._planes) if planes.filled() < self.filled]
+        self._limits = [1.0 if s in folded else self.farthest for s in range(len(data.x))]
         only_there = {self._name(key) for key in self.on_surfaces}
         fitted: dict[str, Fitted] = {}
         results: list[list[ProposalJudgement]] = [[] for _ in data.x]
@@ -144,10 +147,12 @@ class Auto(Chooser):
         *_, last = super().propose(starts, rng)
         designs, predicted = last.designs, last.predicted
         assert predicted is not None
+        predicted = self._carry(predicted)
         for seed, planes in enumerate(self._planes):
             if self._chosen[seed] == NONE_TRUSTED:
                 continue
-            near = self._are_near(planes, designs[seed].double().numpy())  # (K,)
+            off, nearest = planes.ratios(designs[seed].double().numpy())
+            near = (off <= 1) & (nearest <= self._limits[seed])  # (K,), false for NaN
             self._inside[seed] = float(near.mean())
             if near.any():
                 kept = torch.from_numpy(near.nonzero()[0])
@@ -158,11 +163,17 @@ class Auto(Chooser):
                 predicted[seed] = self._data.y[seed].max().to(predicted)
         yield Proposal(designs, predicted)
 
+    def predict(self, x: Tensor) -> Tensor | None:
+        """Return the values by the chosen models, with the gains that their errors carry."""
+        values = super().predict(x)
+        return None if values is None else self._carry(values)
+
     def diagnostics(self) -> Sequence[dict[str, Any]]:
         """Return also the share of the proposed designs that were near the rows."""
         reports = super().diagnostics()
         return [
-            {**report, "near_rows": near} for report, near in zip(reports, self._inside, strict=True)
+            {**report, "near_rows": near}
+            for report, near in zip(reports, self._inside, strict=True)
         ]
 
     def count_other_iterations(self, starts: Tensor, rng: Streams) -> int:  # noqa: ARG002
@@ -172,17 +183,15 @@ class Auto(Chooser):
     def _name(self, key: str) -> str:
         return self.names.get(key, key)
 
-    def _find_folded_seeds(self) -> list[int]:
-        """Return the seeds whose nearest rows span few directions: the rows lie on a surface."""
-        return [
-            seed
-            for seed, planes in enumerate(self._planes)
-            if planes.filled() < self.filled
+    def _carry(self, predicted: Tensor) -> Tensor:  # (S, K) -> (S, K)
+        """Shrink what is predicted above the best visible value by the held-out error."""
+        errors = [
+            next((min(1.0, one.error) for one in judged if one.candidate == name), 0.0)
+            for judged, name in zip(self._judgements, self._chosen, strict=True)
         ]
-
-    def _are_near(self, planes: LocalPlanes, designs: NDArray[np.float64]) -> NDArray[np.bool_]:
-        off, nearest = planes.ratios(designs)
-        return np.maximum(off, nearest) <= self.farthest  # false for NaN
+        best = self._data.y.amax(dim=1, keepdim=True).to(predicted)  # (S, 1)
+        gain = (predicted - best).clamp(min=0.0)
+        return predicted - gain * predicted.new_tensor(errors)[:, None]
 
     def _compare(self, name: str, fit: "Fitted", trial: Trial, seed: int) -> ProposalJudgement:
         """Compare the predictions of a candidate with the hidden rows of a seed."""
@@ -203,7 +212,9 @@ class Auto(Chooser):
         error = float((weight * wrong).sum() / self._data.y[seed].var().clamp(min=1e-12))
         reason = ""
         if not isfinite(error) or float(value.std()) == 0:
-            reason = "it predicts the same of all rows" if isfinite(error) else "it predicts nothing"
+            reason = (
+                "it predicts the same of all rows" if isfinite(error) else "it predicts nothing"
+            )
         elif evidence < self.chance:
             reason = "it predicts hidden rows no better than their mean, or by chance"
         elif rank < -self.chance / sqrt(few):
@@ -254,7 +265,7 @@ class Auto(Chooser):
         sd = float(y.std()) or 1.0
         promised = float(predicted[best].mean() - y.max()) / sd
         span = float(y.max() - y.min()) / sd
-        carried = span * (1 - judgement.error) / max(judgement.error, 1e-12)
+        most = span * (1 - judgement.error) / max(judgement.error, 1e-12)
         off = nearest = float("nan")
         if self._planes:
             designs = proposal.designs[row][best].double().numpy()
@@ -262,18 +273,18 @@ class Auto(Chooser):
         reason = ""
         if not isfinite(promised):
             reason = "it promises no finite value"
-        elif self._planes and not off <= self.farthest:
+        elif self._planes and not off <= 1:
             reason = f"its designs are off the surface of the rows, {off:.3g} times as far as rows"
-        elif self._planes and not nearest <= self.farthest:
-            reason = f"its designs are {nearest:.3g} times as far from the rows as rows are"
-        elif promised > carried:
+        elif self._planes and not nearest <= self._limits[seed]:
+            reason = f"its designs are {nearest:.3g} times as far from a row as rows are"
+        elif promised > most:
             reason = (
                 f"it promises {promised:.3g} sd above the best row, and its held-out error "
-                f"carries {carried:.3g}"
+                f"carries {most:.3g}"
             )
         return replace(
             judgement, reason=reason, off_surface=off, nearest=nearest, promised=promised,
-            carried=min(promised, carried),
+            carried=promised - max(promised, 0.0) * min(judgement.error, 1.0),
         )  # fmt: skip
 
 

@@ -99,6 +99,8 @@ class LocalPlanes:
 
     def filled(self) -> float:
         """Return the directions of a usual plane as a share of those that it could have."""
+        if len(self.rows) < 2:
+            return 1.0
         few = self.rows[:: max(1, len(self.rows) // FEW)]
         planes = self._planes(few)[1]
         used = (np.abs(planes).sum(axis=1) > 0).sum(axis=1)  # (few,)
@@ -107,8 +109,11 @@ class LocalPlanes:
     def land(self, designs: Values) -> tuple[Values, Values, Values]:
         """Return `project` of finite designs (K, d), `directions` there, and its `nearest` (K,).
 
-        All are by the rows nearest to the designs as given: the price of one of them.
+        All are by the rows nearest to the designs as given: the price of one of them. A single row
+        has no plane.
         """
+        if len(self.rows) < 2:
+            return designs, np.zeros((*designs.shape, 0)), np.full(len(designs), np.nan)
         z = self._standardise(designs)
         landed, distances = np.empty(z.shape), np.empty(len(z))
         found = []

@@ -13,10 +13,10 @@ invalid. Distances are root mean squares over the columns.
 
 The nearest point is found by damped Gauss-Newton steps from the nearest of many points of the
 surface; a design that is slightly off after the first search gets several starts. The distance of a
-design that is far off is an upper bound, up to about a tenth too large.
+design that is far off is an upper bound.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import torch
@@ -33,12 +33,13 @@ HEIGHT = 5.0  # of the highest bump
 OTHERS = 5  # lower bumps among the rows
 LOWEST, LOWER = 1.5, 3.5  # range of their heights
 PILOT = 4_000  # points of the surface that determine mean and standard deviation of the columns
-STARTS = 4  # for a design that is off the surface by the first
-LIBRARY = 1_000  # points of the surface to start from
+STARTS = 8  # for a design that is off the surface by the first
+LIBRARY = 4_000  # points of the surface to start from
 WIDER = 1.5  # standard deviation of their hidden variables: beyond most rows
 FAR = 3.0  # times the thickness: a design that is farther off has one start
 STEPS = 30
-CLOSE = 1e-10  # change of the hidden variables at which a search ends
+CLOSE = 1e-11  # change of the hidden variables at which a search ends
+ROUNDING = 1e-12  # relative, of a squared distance: a step that changes less is taken
 SLOW = 1e-4  # relative change of the squared distance at which it ends off the surface
 ABSURD = 1e6  # a design with a larger entry is not compared with the surface
 BLOCK = 8_192  # designs at once
@@ -104,7 +105,7 @@ class Instance:
             step = torch.linalg.solve(normal, turned @ rest[..., None])[..., 0]
             new = x[moving] - self.observe(z + step)
             after = new.square().sum(dim=1)
-            better = after < before
+            better = after <= before * (1 + ROUNDING)
             taken = moving[better]
             hidden[taken], off[taken], error[taken] = (z + step)[better], new[better], after[better]
             damping[moving] = torch.where(better, damp / 10, damp * 10)
@@ -163,14 +164,14 @@ class Surface(Task):
     hidden: int = 5
     thickness: float = 0.2
     scatter: float = 0.02
-    reach: float = 2.0
+    reach: float = 2.5
     width: float = 1.0
     noise: float = 0.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_whole("task.hidden", self.hidden, 1)
-        check_whole("d", self.d, self.hidden + 1, "the surface needs more columns than task.hidden")
+        check_whole("d", self.d, 2 * self.hidden + 1, "a surface in fewer columns crosses itself")
         if not self.thickness > 0:
             raise UsageError(f"task.thickness must be a distance above 0, got {self.thickness}")
         if not 0 <= self.scatter <= self.thickness / 5:
@@ -202,17 +203,10 @@ class Surface(Task):
         )
 
     def _draw(self, rng: Streams) -> SurfaceProblem:
-        instances = tuple(self._draw_instance(stream) for stream in rng.rows)
-        pairs = [
-            self._draw_rows(instance, stream)
-            for instance, stream in zip(instances, rng.rows, strict=True)
-        ]
+        drawn = [self._draw_rows(self._draw_instance(stream), stream) for stream in rng.rows]
+        instances, x, y = zip(*drawn, strict=True)
         return SurfaceProblem(
-            data=Dataset(
-                x=torch.stack([x for x, _ in pairs]),
-                y=torch.stack([y for _, y in pairs]),
-                space=Space(self.d),
-            ),
+            data=Dataset(x=torch.stack(x), y=torch.stack(y), space=Space(self.d)),
             optimum=torch.full((len(instances),), HEIGHT, dtype=torch.float64),
             graphs=None,
             instances=instances,
@@ -241,14 +235,16 @@ class Surface(Task):
             width=self.width,
         )
 
-    def _draw_rows(self, instance: Instance, stream: Stream) -> tuple[Tensor, Tensor]:
-        """Return designs (N, d) and their values (N,), those of the nearest points with noise."""
+    def _draw_rows(self, instance: Instance, stream: Stream) -> tuple[Instance, Tensor, Tensor]:
+        """Return an instance that finds every row, designs (N, d) and values (N,) with noise."""
         hidden = stream.child("hidden").normal(self.n, self.hidden, dtype=torch.float64)
         scatter = stream.child("scatter").normal(self.n, self.d, dtype=torch.float64)
         x = instance.observe(hidden) + self.scatter * scatter
+        lost = instance.recover(x, self.thickness)[1] > self.thickness  # hardly ever one
+        instance = replace(instance, starts=torch.cat([instance.starts, hidden[lost]]))
         y = instance.value(instance.recover(x, self.thickness)[0])
         if self.noise:
-            spread = float(instance.value(instance.starts / WIDER).std())
+            pilot = instance.starts[:LIBRARY] / WIDER
             noise = stream.child("noise").normal(self.n, dtype=torch.float64)
-            y = y + self.noise * spread * noise
-        return x, y
+            y = y + self.noise * instance.value(pilot).std() * noise
+        return instance, x, y

@@ -14,7 +14,7 @@ import pytest
 
 from ddobench import scores
 from ddobench.compare.__main__ import main as compare
-from ddobench.judging import LastDesigns, RunEnd
+from ddobench.judging import LastDesigns, RunEnd, Spread
 from ddobench.report.claims import parse_claims
 from ddobench.report.tables.leaderboard import describe_leaderboard
 from ddobench.report.writer import write_report
@@ -175,6 +175,17 @@ def test_scores_of_other_benchmarks_have_their_own_table() -> None:
     ours, theirs = ({s.name for s in scores.tabled_scores(t)} for t in ("scores", "protocol"))
     assert {"soo_oi", "normalised_p50", "optimum_share"} < theirs
     assert not ours & theirs
+
+
+def test_a_batch_has_its_best_its_mean_and_its_distances() -> None:
+    batch = np.array([3.0, 5.0, 1.0])
+    spread = Spread(off_surface=7.0, batch_least=0.1, batch_mean=0.4)
+    found = scores.compute_scores(ending_at(last=LastDesigns(batch, batch, spread=spread)))
+    names = ("batch_best", "batch_value", "batch_least_distance", "batch_distance")
+    assert [found[name] for name in names] == [5.0, 3.0, 0.1, 0.4]
+    assert found["off_surface_ratio"] == 7.0
+    unknown = scores.compute_scores(ending_at())
+    assert all(np.isnan(unknown[name]) for name in (*names, "off_surface_ratio"))
 
 
 def test_a_score_that_is_not_stored_must_be_the_end_of_a_curve() -> None:

@@ -53,7 +53,7 @@ class ProposalJudgement(Judgement):
     off_surface: float = float("nan")  # median of its proposals, by the rows' own
     nearest: float = float("nan")  # median distance of these to a row, by the rows' own
     promised: float = float("nan")  # value above the best visible one, in standard deviations
-    carried: float = float("nan")  # the most that its held-out error makes credible
+    carried: float = float("nan")  # the same, less the share that its held-out error leaves open
 
     def describe(self, chosen: str) -> dict[str, Any]:
         """Return the judgement as stored in a record."""

@@ -44,7 +44,7 @@ class Search(ABC):
     leaps: ClassVar[bool] = False  # whether it needs a model with a `leap`
     reads_posterior: ClassVar[bool] = False  # whether it needs the posterior of a Gaussian process
 
-    def read_rows(self, rows: Tensor) -> None:  # (S, N, e)
+    def read_rows(self, rows: Tensor) -> None:  # noqa: B027 - (S, N, e); a default for all
         """Take the coordinates of the visible rows; most searches do not need them."""
 
     def begin(self, starts: Tensor, data: Dataset) -> Tensor:  # noqa: ARG002

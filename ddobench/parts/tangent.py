@@ -7,8 +7,9 @@ neighbours, and keeps the new place if the model's value is higher there and som
 rows are to each other. A step begins as long as that distance, is halved where it fails and grows
 where it succeeds, so that no rate has to be chosen.
 
-A model without gradients is climbed by random steps within the plane, which are kept on the same
-conditions. Gradients that fail get such steps too: next to a limit they point across it.
+A model without gradients is climbed by random steps within the plane, of random length, which are
+kept on the same conditions. Where gradients fail, such steps are taken too: next to a limit
+gradients point across it.
 """
 
 from collections.abc import Iterator, MutableMapping
@@ -20,7 +21,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ddobench.contracts import Dataset, Space
+from ddobench.contracts import Dataset
 from ddobench.errors import UsageError, check_whole
 from ddobench.parts.search import AscentStep, Search, check_beginning, pick_beginning
 from ddobench.parts.surrogates import Model
@@ -58,12 +59,6 @@ class Tangent(Search):
                 raise UsageError(f"search.{name} must be positive, got {getattr(self, name)}")
         if not 0 < self.variance <= 1:
             raise UsageError(f"search.variance must be a share in (0, 1], got {self.variance}")
-
-    def declines(self, space: Space) -> str | None:
-        """Decline categories: there is no surface between them."""
-        if space.categorical:
-            return "search=tangent needs real columns, and these are categories; use another search"
-        return None
 
     def read_rows(self, rows: Tensor) -> None:
         """Store the rows, on whose planes the search moves."""
@@ -128,11 +123,13 @@ class Walker:
         slope = np.einsum("keq,ke->kq", self.directions, gradient * self.planes.sd)
         drawn = self.stream.normal(*slope.shape, dtype=torch.float64).numpy()
         known = np.isfinite(slope).all(axis=1) & (np.abs(slope).sum(axis=1) > 0)
-        blind = ~known | (self.length < STUCK * self.first)
-        slope = np.where(blind[:, None], drawn, slope)
+        share = self.stream.uniform(len(z), dtype=torch.float64).numpy()  # (K,)
+        self.blind = ~known | (self.length < STUCK * self.first)
+        slope = np.where(self.blind[:, None], drawn, slope)
         step = np.einsum("keq,kq->ke", self.directions, slope)
         step /= np.maximum(np.linalg.norm(step, axis=1, keepdims=True), 1e-300)
-        step *= (self.length * self.planes.distance)[:, None]
+        length = np.where(self.blind, share * self.first, self.length)
+        step *= (length * self.planes.distance)[:, None]
         landed, self.reached, self.nearest = self.planes.land(z + step * self.planes.sd)
         return landed
 
@@ -145,6 +142,6 @@ class Walker:
             for found in (self.directions, self.reached)
         )
         self.directions = np.where(kept[:, None, None], new, old)
-        self.length = np.where(kept, np.minimum(self.length * GROWTH, self.first),
-                               self.length * SHRINK)  # fmt: skip
+        longer = np.where(self.blind, self.first, self.length * GROWTH)
+        self.length = np.where(kept, np.minimum(longer, self.first), self.length * SHRINK)
         return kept

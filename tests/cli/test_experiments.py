@@ -236,6 +236,23 @@ def test_forms_turns_nothing_but_the_form_of_the_terms_and_of_the_units() -> Non
     assert set(lines) == expected
 
 
+def test_surface_sets_the_usual_methods_against_each_other_at_one_size() -> None:
+    methods = [
+        *IDLE,
+        "ga",
+        "coms",
+        "vae_ga",
+        "fgm",
+        "ensemble",
+        "additive",
+        "units",
+        "auto",
+        "ddom",
+    ]
+    expected = [f"{method} on surface d=30 n=3000: 10 of 10 seeds to run" for method in methods]
+    assert plan("surface") == expected
+
+
 def test_noise_turns_nothing_but_the_noise() -> None:
     lines = plan("noise")
     assert len(lines) == 28

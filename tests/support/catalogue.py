@@ -24,7 +24,13 @@ SKIPPED = [
     if entry.missing_dependency
 ]
 METHODS = [entry.name for entry in registry.entries("method")]
-SMALL_D = {"toy3d": 3, "tfbind8": 8, "ehrlich": 16, "rna": 14}  # tasks that do not take 7
+SMALL_D = {
+    "toy3d": 3,
+    "tfbind8": 8,
+    "ehrlich": 16,
+    "rna": 14,
+    "surface": 11,
+}  # tasks that do not take 7
 ROWS = 60
 KINDS = {
     "chain": "real designs, with a graph and hidden coordinates",
