@@ -1,81 +1,299 @@
-"""Auto: choose a method by how well it predicts the best rows. Ours.
+"""Auto: choose a method by what it predicts and proposes when some rows are hidden. Ours.
 
-A user with one table has no oracle to choose by. What matters is how a model extrapolates, so each
-candidate is fitted to the rows below a percentile of the value and judged on the rows above it: by
-the rank correlation, and by the squared error as a share of the variance of all visible values. The
-candidate with the highest rank correlation is then fitted to all rows and proposes. If no
-correlation is higher than chance allows, the best visible design is proposed. Small tables hide a
-larger share of their rows (the percentile in `conf/method/auto.yaml` decreases), so that 40 rows
-are enough.
+A user with one table has no oracle to choose by, so some rows are hidden: every other one of the
+best rows, and as many of the others. Each candidate is fitted to the rest. Then, for each seed:
 
-Nothing is chosen by the oracle. Every candidate has the settings of its file in `conf/method`, so
-results of that method apply here. Categorical designs have two more candidates, which need no
-training: ridge regression on the codes, and FGM's tables over discovered pairs (`on_categories`; it
-is in no YAML, so that the digests of runs on continuous designs are unchanged).
+1. A candidate must predict the hidden rows better than their mean does, by more than chance
+   explains, and must not order the best of them backwards. The candidates that do are queued by
+   their error, an estimate of that on all rows. Equal errors are ordered by rank correlation.
+2. The first in the queue proposes designs. It is chosen if these are as near to the planes of
+   their nearest rows as rows are, and no more than `farthest` times as far from the nearest row as
+   rows are from each other (`ddobench.planes`), and if its promise is one that its error can carry:
+   with an error e, as a share of the variance, the gain above the best visible value may be
+   (1 - e) / e times the range of the visible values.
+3. Otherwise it loses to the next one. If all lose, the best visible design is proposed.
+
+The choice is fitted to all rows and proposes. Designs that end farther from the rows are replaced
+by the others, or all of them by the best visible design. What it predicts above the best visible
+value is shrunk by its error: a model that explains half of the variance is believed half the gain.
+
+Rows that do not fill their space (`filled`) lie on a surface. There designs must be as near to a
+row as rows are to each other, and candidates that work in few codes of a VAE, or along the rows,
+are considered as well: these stay near the surface. Candidates that take long are judged with less
+training (`trials`). Categorical designs have two more candidates, which need no training: ridge
+regression on the codes, and FGM's tables over discovered pairs (`on_categories`, in no YAML). They
+have no planes, so only predictions and promises are judged.
+
+Nothing is chosen by the oracle. `names` says how a candidate is typed: `method=NAME`, then what
+differs from that method's file.
 
 Command: python -m ddobench -m method=auto task=chain d=41 seed=0-9
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import isfinite, sqrt
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
 
 from ddobench.baselines.fgm import DiscreteFGM
 from ddobench.baselines.linear import Linear
 from ddobench.baselines.naive import Naive
-from ddobench.contracts import Dataset, Method
-from ddobench.errors import UsageError
-from ddobench.parts.choosing import Chooser, Judgement, Trial
+from ddobench.contracts import Dataset, Method, Proposal
+from ddobench.errors import UsageError, check_whole
+from ddobench.models.training import rank_correlation
+from ddobench.parts.choosing import (
+    Chooser,
+    Judgement,
+    ProposalJudgement,
+    Trial,
+    take_seeds,
+    take_streams,
+)
 from ddobench.parts.coordinates import OwnAxes
 from ddobench.parts.discovery import Complete, Pairs
 from ddobench.parts.latents import Identity
 from ddobench.parts.pipeline import Pipeline
 from ddobench.parts.search import Ascent
+from ddobench.planes import LocalPlanes
+from ddobench.progress import stage
 from ddobench.rng import Streams
 
-NONE_TRUSTED = "naive"  # the choice if no candidate is better than chance
+NONE_TRUSTED = "naive"  # the choice if every candidate loses
+JUDGED = 0.25  # share of the trial proposals that are judged: those with the largest predictions
 
 
 @dataclass(kw_only=True)
 class Auto(Chooser):
-    """Judge the candidates on the best visible rows, and use one of them."""
+    """Judge the candidates by hidden rows and by their proposals, and use one of them."""
 
     name: ClassVar[str] = "auto"
-    version: ClassVar[int] = 2  # the number of iterations is independent of the other seeds
+    version: ClassVar[int] = 3  # proposals are judged, and other rows are hidden
     seeds_at_once: ClassVar[int | None] = 10
 
+    trials: Mapping[str, Method] = field(default_factory=dict)
+    on_surfaces: Mapping[str, Method] = field(default_factory=dict)
+    on_categories: Mapping[str, Method] = field(default_factory=lambda: categorical_candidates())
+    names: Mapping[str, str] = field(default_factory=dict)
     percentile: float = 90.0
     chance: float = 2.0
     least_rows: int = 20
-    on_categories: Mapping[str, Method] = field(default_factory=lambda: categorical_candidates())
+    scouts: int = 128
+    farthest: float = 2.0
+    filled: float = 0.6
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_whole("method.least_rows", self.least_rows, 2)
+        check_whole("method.scouts", self.scouts, 1)
         if not 0 < self.percentile < 100:
             raise UsageError(f"method.percentile must be between 0 and 100, got {self.percentile}")
+        for name in ("farthest", "filled"):
+            if getattr(self, name) <= 0:
+                raise UsageError(f"method.{name} must be positive, got {getattr(self, name)}")
 
     def list_candidates(self, data: Dataset) -> Mapping[str, Method]:
-        """Return the candidates, with those for categories if designs are categorical."""
-        more = self.on_categories if data.space.categorical else {}
-        return {**self.candidates, **more}
+        """Return the candidates for these data, by the name one can type."""
+        more = self.on_categories if data.space.categorical else self.on_surfaces
+        return {self._name(key): method for key, method in {**self.candidates, **more}.items()}
 
     def judge(self, data: Dataset, rng: Streams) -> list[list[Judgement]]:
-        """Judge every candidate on the best rows, for each seed."""
-        return self.judge_by(Trial.above(data, self.percentile), data, self.least_rows, rng)
+        """Judge every candidate by the hidden rows of each seed, then the best by proposals."""
+        trial = Trial.among(data, self.percentile, self.least_rows)
+        self._data = data
+        self._planes = [] if data.space.categorical else [LocalPlanes.of(x.numpy()) for x in data.x]
+        self._inside = [1.0] * len(data.x)  # share of the final designs that are near the rows
+        quick = {self._name(key): method for key, method in self.trials.items()}
+        folded = [s for s, planes in enumerate(self._planes) if planes.filled() < self.filled]
+        self._limits = [1.0 if s in folded else self.farthest for s in range(len(data.x))]
+        only_there = {self._name(key) for key in self.on_surfaces}
+        fitted: dict[str, Fitted] = {}
+        results: list[list[ProposalJudgement]] = [[] for _ in data.x]
+        for name, full in self._known.items():
+            method = quick.get(name, full)
+            seeds = folded if name in only_there else list(range(len(data.x)))
+            refusal = method.declines(data) or trial.refuse(self.least_rows)
+            if refusal is None and seeds:
+                with stage(f"judging {name}"):
+                    method.fit(take_seeds(trial.shown, seeds), take_streams(rng.child(name), seeds))
+                    value = method.predict(trial.x[seeds])
+                fitted[name] = Fitted(method, seeds, value)
+            for seed, judgements in enumerate(results):
+                if refusal is not None or seed not in seeds:
+                    why = refusal or "it is for rows on a surface, and these fill their space"
+                    judgements.append(ProposalJudgement(name, reason=why))
+                else:
+                    judgements.append(self._compare(name, fitted[name], trial, seed))
+        return [list(one) for one in self._judge_proposals(results, fitted, trial, rng)]
 
-    def choose(self, judgements: Sequence[Judgement], data: Dataset) -> str:
-        """Return the candidate with the highest correlation, or `naive` if that may be chance."""
-        known = [one for one in judgements if isfinite(one.rank)]
-        best = max(known, key=lambda one: one.rank, default=None)
-        top = data.n - round(data.n * self.percentile / 100)
-        if best is None or best.rank < self.chance / sqrt(max(top, 1)):
-            return NONE_TRUSTED
-        return best.candidate
+    def choose(self, judgements: Sequence[Judgement], data: Dataset) -> str:  # noqa: ARG002
+        """Return the candidate whose proposals passed, or `naive` if there is none."""
+        passed = (
+            one.candidate
+            for one in judgements
+            if isinstance(one, ProposalJudgement) and not one.reason and isfinite(one.promised)
+        )
+        return next(passed, NONE_TRUSTED)
 
     def find_method(self, name: str) -> Method:
         """Return a candidate, or the best visible design if none is trusted."""
         return self._known[name] if name in self._known else Naive()
+
+    def propose(self, starts: Tensor, rng: Streams) -> Iterator[Proposal]:
+        """Yield what the chosen methods propose last, without the designs that left the rows."""
+        *_, last = super().propose(starts, rng)
+        designs, predicted = last.designs, last.predicted
+        assert predicted is not None
+        predicted = self._carry(predicted)
+        for seed, planes in enumerate(self._planes):
+            if self._chosen[seed] == NONE_TRUSTED:
+                continue
+            off, nearest = planes.ratios(designs[seed].double().numpy())
+            near = (off <= 1) & (nearest <= self._limits[seed])  # (K,), false for NaN
+            self._inside[seed] = float(near.mean())
+            if near.any():
+                kept = torch.from_numpy(near.nonzero()[0])
+                rows = kept[torch.arange(len(near)) % len(kept)]
+                designs[seed], predicted[seed] = designs[seed][rows], predicted[seed][rows]
+            else:
+                designs[seed] = self._data.best()[seed].to(designs)
+                predicted[seed] = self._data.y[seed].max().to(predicted)
+        yield Proposal(designs, predicted)
+
+    def predict(self, x: Tensor) -> Tensor | None:
+        """Return the values by the chosen models, with the gains that their errors carry."""
+        values = super().predict(x)
+        return None if values is None else self._carry(values)
+
+    def diagnostics(self) -> Sequence[dict[str, Any]]:
+        """Return also the share of the proposed designs that were near the rows."""
+        reports = super().diagnostics()
+        return [
+            {**report, "near_rows": near}
+            for report, near in zip(reports, self._inside, strict=True)
+        ]
+
+    def count_other_iterations(self, starts: Tensor, rng: Streams) -> int:  # noqa: ARG002
+        """Return 0: only the last iteration of each seed is used."""
+        return 0
+
+    def _name(self, key: str) -> str:
+        return self.names.get(key, key)
+
+    def _carry(self, predicted: Tensor) -> Tensor:  # (S, K) -> (S, K)
+        """Shrink what is predicted above the best visible value by the held-out error."""
+        errors = [
+            next((min(1.0, one.error) for one in judged if one.candidate == name), 0.0)
+            for judged, name in zip(self._judgements, self._chosen, strict=True)
+        ]
+        best = self._data.y.amax(dim=1, keepdim=True).to(predicted)  # (S, 1)
+        gain = (predicted - best).clamp(min=0.0)
+        return predicted - gain * predicted.new_tensor(errors)[:, None]
+
+    def _compare(self, name: str, fit: "Fitted", trial: Trial, seed: int) -> ProposalJudgement:
+        """Compare the predictions of a candidate with the hidden rows of a seed."""
+        row = fit.seeds.index(seed)
+        failure = fit.method.failures().get(row)
+        if fit.value is None or failure is not None:
+            return ProposalJudgement(name, reason=failure or "it predicts nothing")
+        y, value = trial.y[seed].double(), fit.value[row].double()  # (H,)
+        few, n = len(y) // 2, self._data.n  # the first half are the best rows
+        share = 2 * few / n  # of all rows that the best hidden ones stand for
+        weight = torch.cat([y.new_full((few,), share / few), y.new_full((few,), (1 - share) / few)])
+        wrong = (value - y).square()
+        better = (y - trial.shown.y[seed].mean()).square() - wrong
+        mean = (weight * better).sum()
+        chance = (weight * (better - mean)).square().sum().sqrt().clamp(min=1e-12)
+        evidence = float(mean / chance)
+        rank = rank_correlation(value[:few].numpy(), y[:few].numpy())
+        error = float((weight * wrong).sum() / self._data.y[seed].var().clamp(min=1e-12))
+        reason = ""
+        if not isfinite(error) or float(value.std()) == 0:
+            reason = (
+                "it predicts the same of all rows" if isfinite(error) else "it predicts nothing"
+            )
+        elif evidence < self.chance:
+            reason = "it predicts hidden rows no better than their mean, or by chance"
+        elif rank < -self.chance / sqrt(few):
+            reason = "it orders the best hidden rows backwards"
+        return ProposalJudgement(name, rank, error, reason, evidence=evidence)
+
+    def _judge_proposals(
+        self,
+        results: list[list[ProposalJudgement]],
+        fitted: Mapping[str, "Fitted"],
+        trial: Trial,
+        rng: Streams,
+    ) -> list[list[ProposalJudgement]]:
+        """Let the candidates propose, those with the smallest error first, until one passes."""
+        picked = rng.child("scouts").sample(trial.shown.n, self.scouts)  # (S, K)
+        starts = torch.take_along_dim(trial.shown.x, picked[..., None], dim=1)
+        proposed: dict[str, Proposal] = {}
+        for seed, judgements in enumerate(results):
+            queue = sorted(
+                (place for place, one in enumerate(judgements) if not one.reason),
+                key=lambda place: (judgements[place].error, -judgements[place].rank),
+            )
+            for place in queue:
+                name = judgements[place].candidate
+                method, seeds, _ = fitted[name]
+                if name not in proposed:
+                    streams = take_streams(rng.child(f"{name}/propose"), seeds)
+                    with stage(f"judging proposals of {name}"):
+                        *_, proposed[name] = method.propose(starts[seeds], streams)
+                    if proposed[name].predicted is None:
+                        value = method.predict(proposed[name].designs)
+                        proposed[name] = replace(proposed[name], predicted=value)
+                row = seeds.index(seed)
+                judgements[place] = self._judge_one(judgements[place], proposed[name], seed, row)
+                if not judgements[place].reason:
+                    break
+        return results
+
+    def _judge_one(
+        self, judgement: ProposalJudgement, proposal: Proposal, seed: int, row: int
+    ) -> ProposalJudgement:
+        """Judge the designs that a candidate values most, and what it promises of them."""
+        assert proposal.predicted is not None
+        predicted = proposal.predicted[row].double()  # (K,)
+        best = predicted.argsort(descending=True, stable=True)
+        best = best[: max(1, round(JUDGED * len(best)))]
+        y = self._data.y[seed]
+        sd = float(y.std()) or 1.0
+        promised = float(predicted[best].mean() - y.max()) / sd
+        span = float(y.max() - y.min()) / sd
+        most = span * (1 - judgement.error) / max(judgement.error, 1e-12)
+        off = nearest = float("nan")
+        if self._planes:
+            designs = proposal.designs[row][best].double().numpy()
+            off, nearest = (float(np.median(one)) for one in self._planes[seed].ratios(designs))
+        reason = ""
+        if not isfinite(promised):
+            reason = "it promises no finite value"
+        elif self._planes and not off <= 1:
+            reason = f"its designs are off the surface of the rows, {off:.3g} times as far as rows"
+        elif self._planes and not nearest <= self._limits[seed]:
+            reason = f"its designs are {nearest:.3g} times as far from a row as rows are"
+        elif promised > most:
+            reason = (
+                f"it promises {promised:.3g} sd above the best row, and its held-out error "
+                f"carries {most:.3g}"
+            )
+        return replace(
+            judgement, reason=reason, off_surface=off, nearest=nearest, promised=promised,
+            carried=promised - max(promised, 0.0) * min(judgement.error, 1.0),
+        )  # fmt: skip
+
+
+class Fitted(NamedTuple):
+    """A candidate fitted to the shown rows of some seeds, and its values of the hidden rows."""
+
+    method: Method
+    seeds: list[int]
+    value: Tensor | None  # (len(seeds), H)
 
 
 def categorical_candidates() -> dict[str, Method]:
@@ -83,4 +301,4 @@ def categorical_candidates() -> dict[str, Method]:
     linear = Pipeline(
         latent=Identity(), axes=OwnAxes(), graph=Complete(), surrogate=Linear(), search=Ascent()
     )
-    return {"linear": linear, "pairs": DiscreteFGM(graph=Pairs())}
+    return {"linear": linear, "fgm graph=pairs": DiscreteFGM(graph=Pairs())}

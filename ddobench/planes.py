@@ -10,7 +10,7 @@ so the distance to the nearest row counts as well.
 Axes: N rows, K designs, k neighbours, d columns, q directions.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 Values = NDArray[np.float64]
 
 JUDGED = 1000  # of the rows, evenly spaced, that determine the scale
+FEW = 200  # of the rows, evenly spaced, whose planes are counted
 QUANTILE = 0.95  # of their residuals and distances
 THINNEST = 1e-4  # least scale, in standard deviations: of rows on an exact plane
 CHUNK = 4_000_000  # numbers of a temporary array
@@ -96,6 +97,34 @@ class LocalPlanes:
         directions[known] = planes
         return directions
 
+    def filled(self) -> float:
+        """Return the directions of a usual plane as a share of those that it could have."""
+        if len(self.rows) < 2:
+            return 1.0
+        few = self.rows[:: max(1, len(self.rows) // FEW)]
+        planes = self._planes(few)[1]
+        used = (np.abs(planes).sum(axis=1) > 0).sum(axis=1)  # (few,)
+        return float(used.mean() / max(1, min(self.rows.shape[1], self.neighbours - 1)))
+
+    def land(self, designs: Values) -> tuple[Values, Values, Values]:
+        """Return `project` of finite designs (K, d), `directions` there, and its `nearest` (K,).
+
+        All are by the rows nearest to the designs as given: the price of one of them. A single row
+        has no plane.
+        """
+        if len(self.rows) < 2:
+            return designs, np.zeros((*designs.shape, 0)), np.full(len(designs), np.nan)
+        z = self._standardise(designs)
+        landed, distances = np.empty(z.shape), np.empty(len(z))
+        found = []
+        for part, near in self._nearest_rows(z):
+            centre, planes = self._span(near)
+            along = np.einsum("kdq,kd->kq", planes, z[part] - centre)
+            landed[part] = centre + np.einsum("kdq,kq->kd", planes, along)
+            distances[part] = np.linalg.norm(near - landed[part, None], axis=2).min(axis=1)
+            found.append((part, planes))
+        return self.mean + self.sd * landed, _pad(found, z.shape), distances / self.distance
+
     def _known(self, designs: Values) -> NDArray[np.bool_]:  # (K, d) -> (K,)
         """Return which designs can be judged: squares of their distances must be finite."""
         with np.errstate(over="ignore", invalid="ignore"):
@@ -121,12 +150,11 @@ class LocalPlanes:
 
     def _planes(self, z: Values) -> tuple[Values, Values]:  # (K, d) -> (K, d), (K, d, q)
         """Return the middle of the rows nearest to each of z, and the directions of their plane."""
-        found = [(part, *self._span(near)) for part, near in self._nearest_rows(z)]
-        width = max((planes.shape[2] for _, _, planes in found), default=0)
-        centres, directions = np.empty(z.shape), np.zeros((*z.shape, width))
-        for part, centre, planes in found:
-            centres[part], directions[part, :, : planes.shape[2]] = centre, planes
-        return centres, directions
+        centres, found = np.empty(z.shape), []
+        for part, near in self._nearest_rows(z):
+            centres[part], planes = self._span(near)
+            found.append((part, planes))
+        return centres, _pad(found, z.shape)
 
     def _nearest_rows(
         self, z: Values, own: NDArray[np.intp] | None = None
@@ -158,6 +186,15 @@ class LocalPlanes:
         before = variances.cumsum(axis=1) - variances
         kept = (before < self.variance * total) & (variances > 1e-12 * total)  # (K, q)
         return centre, (vectors * kept[:, None])[:, :, : int(kept.sum(axis=1).max(initial=0))]
+
+
+def _pad(found: Sequence[tuple[slice, Values]], shape: tuple[int, ...]) -> Values:
+    """Join the directions (part of K, d, q) of parts, with zeros where a part has fewer."""
+    width = max((planes.shape[2] for _, planes in found), default=0)
+    directions = np.zeros((*shape, width))
+    for part, planes in found:
+        directions[part, :, : planes.shape[2]] = planes
+    return directions
 
 
 def different_rows(rows: Values) -> NDArray[np.intp]:  # (N, d) -> (at most N,)

@@ -30,7 +30,7 @@ class Judgement:
     candidate: str
     rank: float = float("nan")  # rank correlation
     error: float = float("nan")  # squared error as a share of the variance of all visible values
-    reason: str = ""  # why there is no rank correlation
+    reason: str = ""  # why it was not judged, or why it lost
     value: float = float("nan")  # of its proposals according to a referee, if there is one
 
     def describe(self, chosen: str) -> dict[str, Any]:
@@ -43,6 +43,27 @@ class Judgement:
             "chosen": self.candidate == chosen,
         }
         return report | ({"referee_value": self.value} if isfinite(self.value) else {})
+
+
+@dataclass(frozen=True)
+class ProposalJudgement(Judgement):
+    """How well a candidate predicted hidden rows of one seed, and what it proposed."""
+
+    evidence: float = float("nan")  # standard errors by which it beats predicting the mean
+    off_surface: float = float("nan")  # median of its proposals, by the rows' own
+    nearest: float = float("nan")  # median distance of these to a row, by the rows' own
+    promised: float = float("nan")  # value above the best visible one, in standard deviations
+    carried: float = float("nan")  # the same, less the share that its held-out error leaves open
+
+    def describe(self, chosen: str) -> dict[str, Any]:
+        """Return the judgement as stored in a record."""
+        return {
+            **super().describe(chosen),
+            "off_surface": self.off_surface,
+            "nearest": self.nearest,
+            "promised_gain": self.promised,
+            "carried_gain": self.carried,
+        }
 
 
 @dataclass(frozen=True)
@@ -66,6 +87,23 @@ class Trial:
         order = rng.permutation(data.n)  # (S, N)
         shown = round(data.n * percentile / 100)
         return cls.split(data, order[:, :shown], order[:, shown:])
+
+    @classmethod
+    def among(cls, data: Dataset, percentile: float, least: int) -> "Trial":
+        """Hide every other row above a percentile of the value, and as many of the others.
+
+        At least `least` of either kind are hidden, but no more than half of all rows. The best come
+        first among the hidden rows, the others are evenly spaced by value.
+        """
+        order = data.y.argsort(dim=1, descending=True, stable=True)  # (S, N)
+        few = (data.n - round(data.n * percentile / 100)) // 2
+        few = max(few, min(least, data.n // 4))
+        rest = data.n - 2 * few
+        others = 2 * few + ((torch.arange(few) + 0.5) * rest / max(few, 1)).long()
+        places = torch.cat([2 * torch.arange(few) + 1, others])  # in the order; the best is shown
+        shown = torch.ones(data.n, dtype=torch.bool)
+        shown[places] = False
+        return cls.split(data, order[:, shown], order[:, places])
 
     @classmethod
     def split(cls, data: Dataset, shown: Tensor, hidden: Tensor) -> "Trial":
@@ -139,7 +177,7 @@ class Chooser(Method):
         There are as many iterations as the longest candidate has, even if no seed chose it: the
         record of a seed must not depend on the choices of the seeds beside it.
         """
-        least: Iterable[Proposal | None] = repeat(None, self._longest_of_the_others(starts, rng))
+        least: Iterable[Proposal | None] = repeat(None, self.count_other_iterations(starts, rng))
         paths: list[Iterable[Proposal | None]] = [
             method.propose(starts[seeds], take_streams(rng, seeds)) for seeds, method in self._teams
         ]
@@ -198,7 +236,7 @@ class Chooser(Method):
             report["candidates"] = [one.describe(chosen) for one in self._judgements[seed]]
         return reports
 
-    def _longest_of_the_others(self, starts: Tensor, rng: Streams) -> int:
+    def count_other_iterations(self, starts: Tensor, rng: Streams) -> int:
         """Return the largest number of iterations of the candidates that no seed chose."""
         return max(
             (

@@ -14,7 +14,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ddobench.errors import UsageError
 from ddobench.parts.surrogates import Model, Surrogate, TrainingData
 from ddobench.rng import Stream, Streams
 
@@ -51,9 +50,9 @@ class OneSeedModel(Model):
         pairs = zip(self.predictors, tables, strict=True)
         return torch.from_numpy(np.stack([_predict(*pair) for pair in pairs])).to(z)
 
-    def value_and_gradient(self, z: Tensor) -> tuple[Tensor, Tensor]:  # noqa: ARG002
-        """Raise an error: there is no gradient."""
-        raise UsageError("a search by gradients needs a surrogate with a gradient")
+    def value_and_gradient(self, z: Tensor) -> tuple[Tensor, Tensor]:  # (S, K), (S, K, e)
+        """Return the values and NaN, as there is no gradient."""
+        return self.value(z), torch.full_like(z, torch.nan)
 
 
 def _predict(predict: Predict, z: Matrix) -> Matrix:  # (K, e) -> (K,)

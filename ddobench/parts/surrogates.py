@@ -74,9 +74,12 @@ class Model(ABC):
     def value(self, z: Tensor) -> Tensor:  # (S, K, e) -> (S, K)
         """Return the value of coordinates."""
 
-    @abstractmethod
     def value_and_gradient(self, z: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the values of coordinates z (S, K, e), (S, K), and their gradients."""
+        """Return the values of coordinates z (S, K, e), (S, K), and their gradients.
+
+        A model without gradients returns NaN, which searches that need them report.
+        """
+        return self.value(z), torch.full_like(z, torch.nan)
 
     def error(self) -> Tensor | None:  # (S,)
         """Return the squared error on held-out rows as a share of their variance, or None."""

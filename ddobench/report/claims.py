@@ -61,7 +61,7 @@ class Question:
     inclusive: bool  # whether the bounds are included
     task_variant: str = ""
     budget: str = "full"
-    minus: str = ""  # a landmark to subtract
+    minus: str = ""  # a landmark or another score of the same run to subtract
     seeds: Seeds | None = None  # None: all
     but: Seeds | None = None  # seeds to leave out
 
@@ -328,7 +328,8 @@ def _parse_test(about: str, test: Any) -> Question:
                 needed=("task", "n", "d", "score", *needed))  # fmt: skip
     _check_choice(f"score in the {about}", test["score"], claimable_names())
     if "minus" in test:
-        _check_choice(f"minus in the {about}", test["minus"], [mark.name for mark in LANDMARKS])
+        names = [*[mark.name for mark in LANDMARKS], *claimable_names()]
+        _check_choice(f"minus in the {about}", test["minus"], names)
     dimensions = test["d"] if isinstance(test["d"], list) else [test["d"]]
     if kind == "growth" and len(dimensions) < 2:
         raise UsageError(f"d in the {about} must list two or more dimensions, got {test['d']!r}")

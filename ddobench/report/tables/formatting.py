@@ -137,7 +137,13 @@ class Table:
         return {**files, f"{self.name}.md": to_markdown(self), **papers}
 
 
-def to_csv(table: pd.DataFrame, digits: int | None = None, controls: bool = False) -> str:
+def to_csv(
+    table: pd.DataFrame,
+    digits: int | None = None,
+    controls: bool = False,
+    sep: str = ",",
+    decimal: str = ".",
+) -> str:
     """Write a frame with all digits, or so many; no text is left that a spreadsheet computes.
 
     Control characters are escaped unless `controls` keeps them, as in the user's own rows.
@@ -152,7 +158,7 @@ def to_csv(table: pd.DataFrame, digits: int | None = None, controls: bool = Fals
     float_format = None if digits is None else f"%.{digits}g"
     return str(
         safe.rename(columns=escape).to_csv(
-            index=False, lineterminator="\n", float_format=float_format
+            index=False, lineterminator="\n", float_format=float_format, sep=sep, decimal=decimal
         )
     )
 
