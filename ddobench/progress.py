@@ -223,6 +223,19 @@ def reporting_late() -> Iterator[None]:
         _active = before
 
 
+class _Relay(Silent):
+    """Hands the steps on."""
+
+    def __init__(self, step: Callable[[str, int, int | None], None]) -> None:
+        self.step = step  # type: ignore[method-assign]
+
+
+def report_to(step: Callable[[str, int, int | None], None]) -> None:
+    """Hand the steps of this process on to another, which reports them."""
+    global _active
+    _active = _Relay(step)
+
+
 @contextmanager
 def stage(name: str) -> Iterator[None]:
     """Prefix the steps inside the block with a name, for work that repeats the same steps."""

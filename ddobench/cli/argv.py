@@ -56,7 +56,9 @@ DEFAULT_RESULTS = "results/runs"
 MANY = 10_000  # runs that need no confirmation
 LISTED = 1_000  # points that a plan lists
 FOLDERS = ("results_dir", "report_dir")  # keys whose value is a folder
-WHOLE_SWEEP = ("plan", "many", "results_dir", "seeds_per_job", "memory_gb", "experiment")
+WHOLE_SWEEP = (
+    "plan", "many", "results_dir", "seeds_per_job", "memory_gb", "isolate", "experiment",
+)  # fmt: skip
 QUOTES = "'\""
 _SEED = re.compile(r"\+{0,2}seed=(.*)", re.DOTALL)
 _RANGE = re.compile(r"range\(\s*(\d+)\s*,\s*(\d+)\s*\)")
