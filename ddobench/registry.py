@@ -25,6 +25,9 @@ from ddobench.errors import UsageError
 
 ENTRY_POINTS = "ddobench.conf"
 PARTS = ("latent", "axes", "graph", "surrogate", "search")  # groups that make up a method
+ON_CARDS = (  # what methods and tasks may say of themselves
+    "label", "color", "summary", "fidelity", "marker", "line", "role", "needs", "install",
+)  # fmt: skip
 TRAINING = "training"  # a group that parts take into themselves; typed, it is the surrogate's
 _TARGET = re.compile(r"_target_['\"]?\s*:\s*['\"]?([\w.]+)")
 _CONFIG_DIR = "DDOBENCH_CONFIG_DIR"  # the worker processes of a launcher inherit it

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ddobench import registry
-from ddobench.cli.argv import CONFIG_DIR, complain, split
+from ddobench.cli.argv import CONFIG_DIR, complain, quiet_output, split
 from ddobench.cli.main import use_plugins
 from ddobench.errors import UsageError
 
@@ -31,6 +31,7 @@ valid."""
 _ALL = "--all"
 
 
+@quiet_output()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     typed = list(sys.argv[1:] if arguments is None else arguments)

@@ -4,6 +4,7 @@ import re
 import sys
 from typing import Any
 
+from ddobench.cli.argv import quiet_output
 from ddobench.cli.main import run_hydra
 
 _FILTER = re.compile(r"(?:only\.)?(task|method|d|n|seed|budget)=(.*)", re.DOTALL)
@@ -41,6 +42,7 @@ def job(cfg: Any, _: object) -> None:
     print(written.message)
 
 
+@quiet_output()
 def main() -> None:
     """Run the command line."""
     sys.argv[1:] = [format_filter(word) for word in sys.argv[1:]]

@@ -253,11 +253,10 @@ def _without_main() -> Iterator[None]:
 def _end_process(process: BaseProcess, here: Connection) -> None:
     """Kill a process and what it has started."""
     here.close()
-    if process.is_alive():
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid or 0, signal.SIGKILL)
-        process.kill()
-        process.join()
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid or 0, signal.SIGKILL)
+    process.kill()  # if it has not come to make a group of its own
+    process.join()
 
 
 # In the other process.
