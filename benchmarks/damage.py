@@ -1,9 +1,9 @@
 """Hundreds of damaged files: what they cost is named, nothing else changes, and a rerun mends it.
 
-A small store has single runs, a folded file, a task sample and a cached array. For
-each case one of its files is damaged in one way. Then every run must be read as it was or be named
-as damaged, the doctor's exit code must tell, `compact` must keep the others, and the same sweep must
-end with the store of an undisturbed one. Case i is the same on every machine.
+A small store has single runs, folded files, a task sample and cached arrays. For each case one of
+its files is damaged in one way. Then every run must be read as it was or be named as damaged, the
+doctor's exit code must tell, `compact` must keep the others, and the same sweep must end with the
+store of an undisturbed one. A case is the same whenever it is tried.
 
 Run: python benchmarks/damage.py [--cases 500] [--state FILE]
 """
@@ -23,9 +23,12 @@ from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).parent.parent))  # for the tests' own modules
 
+import pandas as pd
+
 from ddobench.cli import main as cli
 from ddobench.compact import main as compact
 from ddobench.doctor import check_store
+from ddobench.scores import HEADLINE
 from ddobench.store.records import Record
 from ddobench.store.runs import RUN, list_files, load, load_curves, read_runs
 from tests.support.records import same_record
@@ -140,8 +143,9 @@ def read_all(folder: Path) -> Runs:
 
 def make_store(folder: Path) -> Runs:
     """Make the store that is damaged, half of it folded; return its runs."""
-    call(cli.main, *SWEEP, "seed=0-1", f"results_dir={folder}")
-    call(compact, str(folder))
+    first = ["seed=0-1" if word.startswith("seed=") else word for word in SWEEP]
+    call(cli.main, *first, f"results_dir={folder}")
+    call(lambda: compact([str(folder)]))
     call(cli.main, *SWEEP, f"results_dir={folder}")
     runs = read_all(folder)
     assert len(runs) == RUNS, len(runs)
@@ -161,7 +165,7 @@ def try_case(case: int, store: Path, expected: Runs, work: Path) -> tuple[str, l
     DAMAGES[kind](path, rng)
     problems = examine(folder, expected, path)
     if case % 3 == 0:
-        code, out = call(compact, str(folder))
+        code, out = call(lambda: compact([str(folder)]))
         problems += [f"compact: {code} {out}"] * (code not in (0, 1) or "Traceback" in out)
         problems += [f"after compact: {one}" for one in examine(folder, expected, path)]
     code, out = call(cli.main, *SWEEP, f"results_dir={folder}")
@@ -192,16 +196,30 @@ def examine(folder: Path, expected: Runs, damaged: Path) -> list[str]:
             problems.append(f"invented {key}")
         elif not same_record(record, expected[key], TIMES):
             problems.append(f"misread {key}")
-    ok = rows[rows["status"] == "ok"]
-    if len(ok) != len(found) or curves.groupby(["method", "seed"]).ngroups != len(found):
-        problems.append(f"load has {len(ok)} rows, {len(found)} runs are sound")
+    # A table needs no arrays, so it also has runs of which only these are damaged.
+    if not {*found} <= {*listed(rows)} <= {*expected} or {*listed(rows)} != {*listed(curves)}:
+        problems.append(f"load has {sorted(listed(rows))}, sound are {sorted(found)}")
+    for key, score in listed(rows).items():
+        if key in expected and score != expected[key].row[HEADLINE.name]:
+            problems.append(f"load has a wrong score of {key}: {score}")
     missing = expected.keys() - found.keys()
     if missing and damaged.exists():  # a link to nowhere is a run that was never made
-        if not any(damaged.name in message for message in messages):
+        names = {damaged.name, *(f"seed-{seed:05d}{RUN}" for _, seed in missing)}
+        if not any(name in message for message in messages for name in names):
             problems.append(f"no reader names {damaged.name}, which costs {sorted(missing)}")
         if not any(finding.fix for finding in findings):
             problems.append(f"the doctor has nothing to fix, {sorted(missing)} are missing")
     return problems
+
+
+def listed(rows: pd.DataFrame) -> dict[tuple[str, int], float]:
+    """Return the scores of finished runs in a table, by folder and seed."""
+    ok = rows[rows["status"] == "ok"] if "status" in rows else rows
+    score = HEADLINE.name if HEADLINE.name in ok else "seed"
+    return {
+        (str(path).rpartition("/")[0], int(seed)): float(value)
+        for path, seed, value in zip(ok["path"], ok["seed"], ok[score], strict=True)
+    }
 
 
 @contextlib.contextmanager
@@ -213,7 +231,10 @@ def warnings_into(messages: list[str]) -> Iterator[None]:
             messages.append(record.getMessage())
 
     log = logging.getLogger("ddobench")
-    with mock.patch.object(log, "handlers", [Collect()]), mock.patch.object(log, "propagate", False):
+    with (
+        mock.patch.object(log, "handlers", [Collect()]),
+        mock.patch.object(log, "propagate", False),
+    ):
         yield
 
 
@@ -230,7 +251,7 @@ def main() -> int:
         for case in tally.rest(options.cases):
             kind, problems = try_case(case, store, expected, Path(place))
             tally.add(case, kind, problems)
-    return tally.print("damaged files", "with a run lost, misread, invented or not named, or traced")
+    return tally.print("damaged files", "with a run lost, misread or not named, or a traceback")
 
 
 if __name__ == "__main__":

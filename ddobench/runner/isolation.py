@@ -229,7 +229,7 @@ def _start_process() -> tuple[BaseProcess, Connection]:
         with _without_main():
             process = context.Process(target=_serve, args=(there,), name="method")  # type: ignore[attr-defined]
             process.start()
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, AssertionError) as error:  # the last of daemonic processes
         raise UsageError(
             f"isolate=true cannot start a process: {error}; allow more of them (ulimit -u), "
             "or leave out isolate"
