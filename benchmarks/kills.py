@@ -46,7 +46,10 @@ SWEEP = [
     "surrogate.training.steps=20",
 ]  # fmt: skip
 RUNS = 30
-KINDS = ("sweep", "sweep", "sweep", "compact", "isolated", "method")
+KINDS = (
+    "sweep", "compact", "sweep", "compact", "sweep", "compact", "sweep", "isolated", "sweep",
+    "method",
+)  # fmt: skip
 SHARE = 8  # kills per episode, on average
 COMPACT = 1.2  # as most of its time it only reads
 LEAST = 0.3  # share of kills that must come after something new was stored
