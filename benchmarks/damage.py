@@ -79,7 +79,8 @@ def _swap(data: bytes, rng: random.Random) -> bytes:
 
 
 def _copy_other(path: Path, rng: random.Random) -> None:
-    others = [one for one in path.parent.parent.rglob(f"*{path.suffix}") if one != path]
+    files = path.parent.parent.rglob(f"*{path.suffix}")
+    others = [one for one in files if one.parent != path.parent and one.is_file()]
     if others:
         shutil.copy(rng.choice(sorted(others)), path)
     else:

@@ -226,14 +226,18 @@ def reporting_late() -> Iterator[None]:
 class _Relay(Silent):
     """Hands the steps on."""
 
-    def __init__(self, step: Callable[[str, int, int | None], None]) -> None:
-        self.step = step  # type: ignore[method-assign]
+    def __init__(self, send: Callable[[str, int, int | None], None]) -> None:
+        self.send = send
+
+    def step(self, what: str, done: int, total: int | None) -> None:
+        """Hand one on."""
+        self.send(what, done, total)
 
 
-def report_to(step: Callable[[str, int, int | None], None]) -> None:
+def report_to(send: Callable[[str, int, int | None], None]) -> None:
     """Hand the steps of this process on to another, which reports them."""
     global _active
-    _active = _Relay(step)
+    _active = _Relay(send)
 
 
 @contextmanager

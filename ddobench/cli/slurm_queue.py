@@ -115,7 +115,7 @@ def watching_queue(target: object) -> Iterator[SlurmQueue | None]:
     from submitit.slurm.slurm import SlurmJob
 
     before, queue = SlurmJob.watcher, SlurmQueue()
-    SlurmJob.watcher = queue
+    SlurmJob.watcher = queue  # type: ignore[assignment]
     try:
         yield queue
     finally:

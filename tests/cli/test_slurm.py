@@ -82,9 +82,7 @@ def test_a_job_that_is_killed_is_named_when_the_others_have_ended(
 
 
 @pytest.mark.usefixtures("on_slurm")
-def test_a_job_that_can_never_start_is_named_and_not_waited_for(
-    tmp_path: Path, slow: list[str]
-) -> None:
+def test_a_job_that_can_never_start_is_named_and_not_waited_for(slow: list[str]) -> None:
     with nursery() as spawn:
         sweep = spawn(*slow, "hydra.launcher.cpus_per_task=99")
         out, err = sweep.communicate(timeout=PATIENCE)

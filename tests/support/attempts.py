@@ -187,15 +187,15 @@ def _judge_runs(tried: Attempt) -> Iterator[str]:
 
 def _judge_settings(tried: Attempt) -> Iterator[str]:
     """Look for each setting of a method, a task or a part in what ran."""
-    typed = _typed(tried.words)
-    for key, value in typed.items():
+    dotted = {key: value for key, value in _typed(tried.words).items() if "." in key}
+    for key, value in dotted.items() if tried.ran else ():
         values = _expand(key, value)
-        if "." not in key or key.startswith(("hydra.", "select.")) or values is None:
+        if key.startswith(("hydra.", "select.")) or values is None:
             continue
-        found = {_look_up(spec, key) for spec, _ in tried.ran} - {None}
-        if not found and tried.ran:
+        found = {*filter(None, (_look_up(spec, key) for spec, _ in tried.ran))}
+        if not found:
             yield f"{key}={value} was accepted and is in no run"
-        elif found and not {*map(_canonical, found)} & {*map(_canonical, values)}:
+        elif not {*map(_canonical, found)} & {*map(_canonical, values)}:
             yield f"{key}={value} was asked for, {sorted(map(str, found))} ran"
 
 
