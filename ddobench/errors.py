@@ -8,6 +8,7 @@ from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent
 LONGEST_MESSAGE = 2_000  # characters, for a terminal and for a stored reason
+_LONGEST_LINE = 10_000  # characters of a traceback
 _LIBRARIES = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib"))
 
 
@@ -68,6 +69,19 @@ def read_message(error: BaseException) -> str:
         raise
     except BaseException:  # of a class that is not ours
         return "its message cannot be read"
+
+
+def describe_error(error: BaseException) -> str:
+    """Return the type of an error and the first line of its message."""
+    return f"{type(error).__name__}: {read_message(error)}".splitlines()[0].removesuffix(": ")
+
+
+def format_trace(error: BaseException) -> str:
+    """Return the traceback of an error, its message cut if it is very long."""
+    try:
+        return "".join(line[:_LONGEST_LINE] for line in traceback.format_exception(error))
+    except Exception:  # of a class that is not ours
+        return "".join(traceback.format_tb(error.__traceback__))
 
 
 def locate(error: BaseException) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ddobench import registry
-from ddobench.cli.argv import CONFIG_DIR, complain, split
+from ddobench.cli.argv import CONFIG_DIR, complain, quiet_output, split
 from ddobench.cli.main import use_plugins
 from ddobench.errors import UsageError
 
@@ -38,6 +38,7 @@ _ALL = "--all"
 _SUBMISSION = "--submission"
 
 
+@quiet_output()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     typed = list(sys.argv[1:] if arguments is None else arguments)

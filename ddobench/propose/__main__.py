@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from pandas.api import types
 
-from ddobench.cli.argv import CONFIG_DIR, SentenceParser, complain
+from ddobench.cli.argv import CONFIG_DIR, SentenceParser, cannot_print, complain, quiet_output
 from ddobench.cli.main import use_plugins
 from ddobench.errors import UsageError
 from ddobench.progress import console, reporting
@@ -48,6 +48,7 @@ A page of the same name (proposals.html) compares the designs with the best row 
 trust them. Nothing is uploaded. Exit code: 0, or 2 if the request cannot be carried out."""
 
 
+@quiet_output()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     typed = sys.argv[1:] if arguments is None else list(arguments)
@@ -55,21 +56,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         log = logging.getLogger("ddobench")
         log.handlers = [logging.StreamHandler(sys.stderr)]
         log.setLevel(logging.INFO)
-    try:
-        try:
-            return _answer(typed)
-        finally:
-            if sys.stdout is not None:
-                sys.stdout.flush()
-    except BrokenPipeError:  # the reader left, as in `... | head -1`
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        for stream in (sys.stdout, sys.stderr):  # Python flushes them once more at its end
-            os.dup2(nowhere, stream.fileno())
-        return 141  # as if ended by SIGPIPE
-
-
-def _answer(typed: Sequence[str]) -> int:
-    """Run the command line; what is wrong with it is one sentence and exit code 2."""
     try:
         _run(typed)
     except UsageError as error:
@@ -81,9 +67,9 @@ def _answer(typed: Sequence[str]) -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
-    except BrokenPipeError:
-        raise
     except OSError as error:  # such as a folder whose name is too long
+        if isinstance(error, BrokenPipeError) or cannot_print(error):
+            raise
         name = f"{error.filename} cannot be used: " if error.filename else ""
         complain(printable(f"{name}{error.strerror or error}; give another file or folder"))
     return 0

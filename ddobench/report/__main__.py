@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from ddobench.cli.argv import quiet_output
 from ddobench.cli.main import run_hydra
 
 _FILTER = re.compile(r"(?:only\.)?(task|method|d|n|seed|budget)=(.*)", re.DOTALL)
@@ -52,6 +53,7 @@ def _read_folders(value: Any) -> Any:
     return [read_folder(word.strip(" '\"")) for word in value[1:-1].split(",")]
 
 
+@quiet_output()
 def main() -> None:
     """Run the command line."""
     sys.argv[1:] = [format_filter(word) for word in sys.argv[1:]]

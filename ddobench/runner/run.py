@@ -29,6 +29,7 @@ from ddobench.judging import (
 from ddobench.progress import track
 from ddobench.rng import Streams
 from ddobench.runner.diagnostics import describe_excess, diagnose
+from ddobench.runner.isolation import IsolatedMethod
 from ddobench.runner.limits import NO_DEADLINE, Deadline
 from ddobench.runner.provenance import describe_machine, digest_rows
 from ddobench.runner.spec import Specification
@@ -87,6 +88,7 @@ def run_seeds(
         "dtype": "float64 data and oracle, float32 networks",
         "seeds_per_job": spec.stack,
         "batch": len(seeds),
+        "isolated": spec.isolate,
     }
     data = _copy(problem.visible_to(method.privileges(problem.data.space)))
     base = {**base, "privileges": ",".join(sorted(data.privileged.granted))}
@@ -103,11 +105,11 @@ def run_seeds(
         ]
 
     starts = draw_starts(problem.data, spec.config["budget"]["designs"], task.streams(seeds))
-    began, cpu_began = time.perf_counter(), time.process_time()
+    began, cpu_began = time.perf_counter(), _cpu_seconds(method)
     method.fit(data, Streams(seeds, FIT))
     fitted = time.perf_counter()
     trajectory = collect(method, starts, Streams(seeds, PROPOSE), deadline)
-    proposed, cpu_proposed = time.perf_counter(), time.process_time()
+    proposed, cpu_proposed = time.perf_counter(), _cpu_seconds(method)
     evaluation = _evaluate(method, problem, trajectory, references)
     evaluated = time.perf_counter()
 
@@ -140,6 +142,12 @@ def run_seeds(
             )
         )
     return records
+
+
+def _cpu_seconds(method: Method) -> float:
+    """Return the CPU time so far, with that of the process of a method."""
+    other = method.cpu_seconds if isinstance(method, IsolatedMethod) else 0.0
+    return time.process_time() + other
 
 
 def _copy(data: Dataset) -> Dataset:

@@ -70,6 +70,7 @@ class Specification:
     parts: dict[str, str] = field(default_factory=dict)  # option of each part of the method
     timeout: float | None = None  # seconds for one run
     memory_gb: float | None = None  # for a batch; None: a share of what is free
+    isolate: bool = False  # whether the method runs in a process of its own
 
     @property
     def title(self) -> str:
@@ -107,8 +108,12 @@ class Specification:
         return build_task(self.config["task"]), self.build_method()
 
     def build_method(self) -> "Method":
-        """Build a fresh method."""
-        return build_method(self.config["method"])
+        """Build a fresh method, in a process of its own if that is asked for."""
+        if not self.isolate:
+            return build_method(self.config["method"])
+        from ddobench.runner.isolation import IsolatedMethod
+
+        return IsolatedMethod(self.config["method"])
 
 
 def specify(cfg: DictConfig, choices: Mapping[str, Any]) -> Specification:
@@ -120,6 +125,8 @@ def specify(cfg: DictConfig, choices: Mapping[str, Any]) -> Specification:
         check_whole("seeds_per_job", cfg.seeds_per_job, 1)
     check_timeout(cfg.timeout)
     check_memory(cfg.memory_gb)
+    if not isinstance(cfg.isolate, bool):
+        raise UsageError(f"isolate must be true or false, got {cfg.isolate!r}")
     config = {key: _resolve(cfg, key) for key in ("task", "method", "budget")}
     task, method = str(choices["task"]), str(choices["method"])
     plain, rule = config["method"], choices.get(SELECT)
@@ -166,6 +173,7 @@ def specify(cfg: DictConfig, choices: Mapping[str, Any]) -> Specification:
         parts=parts,
         timeout=cfg.timeout,
         memory_gb=cfg.memory_gb,
+        isolate=cfg.isolate,
     )
 
 

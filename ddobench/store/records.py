@@ -1,5 +1,6 @@
 """What is stored: one finished run, and a sample of a task."""
 
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,3 +44,10 @@ class TaskSample:
     observed: list[list[float]]  # some visible designs, their first coordinates
     hidden: list[list[float]] | None  # the coordinates behind them, where there are any
     y: list[float]  # the visible values of those designs
+
+
+def to_json(value: Any) -> str:
+    """Return JSON; numbers and arrays of NumPy and torch become plain ones."""
+    return json.dumps(
+        value, default=lambda one: one.tolist() if hasattr(one, "tolist") else str(one)
+    )
