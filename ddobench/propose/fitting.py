@@ -50,7 +50,7 @@ class SeedProposals:
     """The designs that one seed proposes, encoded, and the method's own values of them."""
 
     seed: int
-    codes: Codes  # (P, e) of one or more iterations, the last first
+    codes: Codes  # (P, e) of the last iteration, then on the way there
     predicted: Values | None  # (P,)
     last: NDArray[np.bool_]  # (P,) which are of the last iteration
 
@@ -83,12 +83,12 @@ class FittedMethod:
         self._check_failures()
 
     def propose(
-        self, count: int, constrain: Callable[[Codes], Codes] | None = None, iterations: int = 1
+        self, count: int, constrain: Callable[[Codes], Codes] | None = None, way_points: int = 0
     ) -> list[SeedProposals]:
         """Return the designs of the last iteration of every seed, started from `count` rows.
 
-        `constrain` moves the starts to where designs are allowed. With more `iterations` than one,
-        the designs of others, evenly spaced, follow.
+        `constrain` moves the starts to where designs are allowed. So many `way_points`, evenly
+        spaced between each start and its last design, follow if there is a model to predict them.
         """
         found = []
         for batch in self.batches:
@@ -97,12 +97,15 @@ class FittedMethod:
                 starts = torch.stack([torch.from_numpy(constrain(x.numpy())) for x in starts])
             trajectory = collect(batch.method, starts, Streams(batch.seeds, PROPOSE))
             self._add_failures(batch)
-            spaced = np.linspace(len(trajectory.designs) - 1, 0, iterations).astype(int)
-            steps = [*dict.fromkeys(spaced.tolist())]  # the last first
-            designs = torch.cat([trajectory.designs[t] for t in steps], dim=1)  # (S, P, e)
-            values = [value for t in steps if (value := trajectory.predicted[t]) is not None]
-            predicted = torch.cat(values, dim=1) if len(values) == len(steps) else None
-            last = np.arange(designs.shape[1]) < trajectory.designs[-1].shape[1]
+            designs, predicted = trajectory.designs[-1], trajectory.predicted[-1]
+            last = np.arange(designs.shape[1] * (1 + way_points)) < designs.shape[1]
+            between = _interpolate(starts, designs, way_points)
+            values = None if between is None else batch.method.predict(between)
+            if between is None or values is None or predicted is None:
+                last = last[last]
+            else:
+                designs = torch.cat([designs.to(between), between], dim=1)  # (S, P, e)
+                predicted = torch.cat([predicted.to(values), values.detach().cpu()], dim=1)
             found += [
                 SeedProposals(
                     seed=seed,
@@ -151,6 +154,18 @@ class FittedMethod:
             raise UsageError(
                 f"{self.spec.method} failed on seed {seed}: {reason}; try another method"
             )
+
+
+def _interpolate(starts: Tensor, last: Tensor, count: int) -> Tensor | None:  # (S, K, e) both
+    """Return designs between starts and last designs, (S, count * K, e).
+
+    None if there are none, such as between categories, or from all starts to the same design.
+    """
+    if not count or starts.shape != last.shape or (last == last[:, :1]).all():
+        return None
+    last = last.to(starts)
+    shares = torch.arange(1, count + 1) / (count + 1)
+    return torch.cat([starts + float(share) * (last - starts) for share in shares], dim=1)
 
 
 def finite_rows(predicted: Values | None) -> Values | None:  # (S, K)

@@ -1,12 +1,12 @@
 """`ddobench.propose`: new designs for a user's rows.
 
 A method is fitted to all rows and searches from `budget.designs` of them (1024). Of the designs of
-its last iteration that may gain, and of earlier ones that it predicts to be better than the best
-row, those that it ranks first are returned, each at a least distance from those before it. With
-`same=True` it is the first k of the last iteration, as in the benchmark. Constraints (bounds, fixed
-columns, linear ones) and the numbers that columns can have (levels, whole, decimals) are applied to
-every design after the search, and the model then predicts the design again; the search does not
-know them.
+its last iteration that may gain, and of designs on the way there that are near the rows and that it
+predicts to be better than the best row, those that it ranks first are returned, each at a least
+distance from those before it. With `same=True` it is the first k of the last iteration, as in the
+benchmark. Constraints (bounds, fixed columns, linear ones) and the numbers that columns can have
+(levels, whole, decimals) are applied to every design after the search, and the model then predicts
+the design again; the search does not know them.
 """
 
 import warnings
@@ -38,7 +38,7 @@ from ddobench.tabular.rows import Rows, Values, check_column, gather_rows, is_te
 
 DEFAULT_METHOD = "auto"
 DEFAULT_K = 16
-ITERATIONS = 8  # of a search, evenly spaced, whose designs may be returned
+WAY_POINTS = 5  # between a start and its last design, which may be returned as well
 DIGITS = 6  # of the numbers that are added to a design
 MOST_SEEDS = 50
 MOST_DESIGNS = 10_000  # that are returned: every two of them are compared
@@ -267,8 +267,8 @@ def find_proposals(x: Any, y: Any, options: Options) -> Proposals:
 
     fitted = FittedMethod(spec, encoding)
     fitted.fit(codes, larger_better, seeds)
-    iterations = 1 if options.same else max(1, ITERATIONS // len(seeds))
-    proposed = fitted.propose(starts, constrain if constraints else None, iterations)
+    way_points = 0 if options.same or encoding.native else max(1, WAY_POINTS // len(seeds))
+    proposed = fitted.propose(starts, constrain if constraints else None, way_points)
     visible = EncodedRows.of(Encoding(columns), rows.designs)
     candidates = _candidates(fitted)
     check = None

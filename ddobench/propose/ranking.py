@@ -86,8 +86,9 @@ def rank_designs(
 
     Designs are moved to where the constraints allow them, and predicted there. They are at least
     `least` typical distances between rows apart, or if it is None only different. They are then
-    predicted to be worth more than the first number of `enough`, those of earlier iterations more
-    than the second, and no rows of the table, unless there are no such designs.
+    predicted to be worth more than the first number of `enough`, and no rows of the table, unless
+    there are no such designs. Those on the way to the last iteration must be worth more than the
+    second number, and as near to the rows and their surface as rows are.
     """
     pool = [_moved(one, fitted, constraints) for one in proposed]
     if least is None:
@@ -98,10 +99,11 @@ def rank_designs(
         by_seed = finite_rows(fitted.predict(fitted.encoding.encode(candidates.designs)))
     if by_seed is not None:
         candidates.predicted = by_seed.mean(axis=0)
+    planes = None if rows.encoding.categorical else LocalPlanes.of(rows.codes)
     if least is None:
         order = _different_order(candidates)[:k]
     else:
-        order = _spread_order(candidates, rows, k, least, enough)
+        order = _spread_order(candidates, rows, planes, k, least, enough)
     chosen = candidates.designs.iloc[order].reset_index(drop=True)
     predicted = candidates.predicted[order]
     codes = rows.encoding.encode(chosen)
@@ -115,11 +117,7 @@ def rank_designs(
     assessment |= {
         DISTANCE: distance,
         RATIO: distance / rows.typical if rows.typical > 0 else unknown,
-        OFF_SURFACE: (
-            unknown
-            if rows.encoding.categorical
-            else LocalPlanes.of(rows.codes).off_surface(codes).round(4)
-        ),
+        OFF_SURFACE: (unknown if planes is None else planes.off_surface(codes).round(4)),
         OUTSIDE: _count_outside(chosen, rows.encoding.columns),
     }
     apart: Values = pdist(codes / rows.sd)
@@ -139,7 +137,7 @@ class _Candidates:
     designs: pd.DataFrame  # (P, d)
     predicted: Values  # (P,) larger is better
     seeds: NDArray[np.intp]  # (P,) that proposed them
-    last: NDArray[np.bool_]  # (P,) whether at the last iteration
+    last: NDArray[np.bool_]  # (P,) whether at the last iteration, not on the way there
 
     def take(self, which: NDArray[np.intp]) -> "_Candidates":
         return _Candidates(
@@ -195,7 +193,12 @@ def _different_order(candidates: _Candidates) -> NDArray[np.intp]:
 
 
 def _spread_order(
-    candidates: _Candidates, rows: EncodedRows, k: int, least: float, enough: tuple[float, float]
+    candidates: _Candidates,
+    rows: EncodedRows,
+    planes: LocalPlanes | None,
+    k: int,
+    least: float,
+    enough: tuple[float, float],
 ) -> NDArray[np.intp]:
     """Return designs in order of promise, each far enough from those before it."""
     order = _different_order(candidates)
@@ -203,6 +206,9 @@ def _spread_order(
     order = order[(promising if promising.any() else candidates.last)[order]]
     codes = rows.encoding.encode(candidates.designs.iloc[order])  # (P, e)
     new = rows.nearest(codes) > 0
+    if planes is not None:
+        way = ~candidates.last[order] & new
+        new[way] = np.max(planes.ratios(codes[way]), axis=0) <= 1
     if new.any():
         order, codes = order[new], codes[new]
     places = codes / rows.sd

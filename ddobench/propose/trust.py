@@ -146,6 +146,13 @@ def collect_warnings(
     if candidates and not any(one["chosen"] for one in candidates):
         yield warn_candidates(method, candidates)
         return
+    if candidates and found == 1 and ranked.assessment[DISTANCE][0] == 0:
+        chosen = " and ".join(dict.fromkeys(str(x["candidate"]) for x in candidates if x["chosen"]))
+        yield (
+            f"The designs of {chosen}, which {method} chose, all end farther from the rows than "
+            f"rows are from each other, so {method} proposes only the best row."
+        )
+        return
     for seed, reason in fitted.failures.items():
         yield f"Seed {seed} failed and is left out: {reason}."
     names = (RATIO, OFF_SURFACE, OUTSIDE, PREDICTED)

@@ -24,9 +24,9 @@ def folder_with_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_designs_and_a_page_are_written_and_summarised(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["rows.csv", *QUICK]) == 0
+    assert main(["rows.csv", *QUICK, "--same"]) == 0
     written = pd.read_csv("proposals.csv")
-    expected = propose(table(), k=4, check=True)
+    expected = propose(table(), k=4, check=True, same=True)
     pd.testing.assert_frame_equal(written, expected, check_exact=False)
     assert {"gain_low", "gain_high"} <= set(written)
     assert Path("proposals.html").exists()
@@ -261,7 +261,7 @@ def test_control_characters_are_written_and_not_printed(capsys: pytest.CaptureFi
     rows["metal"] = rows["metal"].replace("zinc", "\x1b[2mzinc")
     rows.to_csv("\x1b[3m.csv", index=False)
     words = ["--target", "\x1b[1my", *QUICK[2:], "--out", "\x1b[4m\n.csv"]
-    assert main(["\x1b[3m.csv", *words]) == 0
+    assert main(["\x1b[3m.csv", *words, "--same"]) == 0
     printed = capsys.readouterr()
     assert "\x1b" not in printed.out + printed.err
     assert "every proposal: s\\x1b[31m." in printed.err
@@ -285,7 +285,7 @@ def test_a_closed_pipe_ends_the_program_quietly(words: list[str]) -> None:
 
 @pytest.mark.filterwarnings("ignore:'ddobench.propose.__main__' found in sys.modules")
 def test_the_package_runs_as_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "argv", ["propose", "rows.csv", *QUICK, "--no-check"])
+    monkeypatch.setattr(sys, "argv", ["propose", "rows.csv", *QUICK, "--no-check", "--same"])
     with pytest.raises(SystemExit, match=r"^0$"):
         runpy.run_module("ddobench.propose", run_name="__main__")
     assert len(pd.read_csv("proposals.csv")) == 4
