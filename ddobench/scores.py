@@ -280,7 +280,8 @@ TOP_BEST = _Reported(
 TOP_HIGH = _Reported(
     "top_p80",
     "The 80th percentile of the last designs that the method ranks first, 128 at full budget.",
-    "80th percentile of the designs ranked first", take=lambda ending: _percentile(ending, 80),
+    "80th percentile of the designs ranked first",
+    take=lambda ending: _percentile(ending.last.values, 80),
     heading="80th percentile (sd)",
 )
 TOP_MEDIAN = _Reported(

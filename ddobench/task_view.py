@@ -117,8 +117,8 @@ class OwnSpecification(Specification):
         """Return a specification with changes, and the digests that belong to them."""
         if spec.isolate and "make_method" in changes:
             raise UsageError(
-                "isolate=true is for methods with a configuration file, got a function or an object; "
-                "leave out isolate"
+                "isolate=true is for methods with a configuration file, got a function or an "
+                "object; leave out isolate"
             )
         own = cls(**{**vars(spec), **changes})
         chosen = {"task": own.task, "method": own.method}

@@ -87,7 +87,8 @@ class Pipeline(Method):
         if self.search.uses_gradient and not self.surrogate.has_gradient:
             return (
                 f"the search {self.search.name} needs a gradient, which the surrogate "
-                f"{self.surrogate.name} does not have; use search=evolution, tangent, cma, reinforce or rwr"
+                f"{self.surrogate.name} does not have; use search=evolution, tangent, cma, "
+                "reinforce or rwr"
             )
         if self.search.needs_categories and not data.space.categorical:
             return "this search is for categories; use search=reinforce"

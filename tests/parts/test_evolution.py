@@ -31,7 +31,7 @@ def keep(z: Tensor) -> Tensor:
 
 def run(search: Evolution, seeds: list[int] = SEEDS, snap: Any = keep) -> list[AscentStep]:
     rows = rows_of(seeds)
-    search.prepare(rows, snap)
+    search.prepare(rows, keep, snap)
     return list(search.run(rows[:, :8], FunctionModel(climb), Streams(seeds, "method/propose"), {}))
 
 
