@@ -9,7 +9,7 @@ iteration.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ddobench.determinism import request_stable_products
+from ddobench.determinism import limit_threads, request_stable_products
 
 if TYPE_CHECKING:
     from ddobench.api import load, load_curves, run
@@ -27,6 +27,7 @@ _HOMES = {
     "run": "ddobench.api",
 }
 
+limit_threads()
 request_stable_products()
 
 
