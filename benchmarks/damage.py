@@ -164,18 +164,19 @@ def try_case(case: int, store: Path, expected: Runs, work: Path) -> tuple[str, l
     path = rng.choice([path for path in files if _describe(path) == wanted])
     kind = rng.choice(list(DAMAGES))
     DAMAGES[kind](path, rng)
-    problems = examine(folder, expected, path)
+    gone = not path.exists()  # a link to nowhere is a run that was never made
+    problems = examine(folder, expected, path, gone)
     if case % 3 == 0:
         code, out = call(lambda: compact([str(folder)]))
         problems += [f"compact: {code} {out}"] * (code not in (0, 1) or "Traceback" in out)
-        problems += [f"after compact: {one}" for one in examine(folder, expected, path)]
+        problems += [f"after compact: {one}" for one in examine(folder, expected, path, gone)]
     code, out = call(cli.main, *SWEEP, f"results_dir={folder}")
     obstacle = not path.is_file() and os.path.lexists(path)
     if "Traceback" in out or (code != 0 and not obstacle):
         problems.append(f"the sweep again: exit code {code}: {out}")
     if code == 0 and (lost := expected.keys() - read_all(folder).keys()):
         problems.append(f"still missing after the sweep: {sorted(lost)}")
-    problems += [f"after the sweep: {one}" for one in examine(folder, expected, path)]
+    problems += [f"after the sweep: {one}" for one in examine(folder, expected, path, gone)]
     return f"{_describe(path)}, {kind}", [f"{path.name}: {one}" for one in problems]
 
 
@@ -186,7 +187,7 @@ def _describe(path: Path) -> str:
     return next((kind for start, kind in kinds.items() if path.name.startswith(start)), "other")
 
 
-def examine(folder: Path, expected: Runs, damaged: Path) -> list[str]:
+def examine(folder: Path, expected: Runs, damaged: Path, gone: bool) -> list[str]:
     """Return what readers make of a folder that they should not."""
     problems: list[str] = []
     with warnings_into(messages := list[str]()):
@@ -207,7 +208,7 @@ def examine(folder: Path, expected: Runs, damaged: Path) -> list[str]:
         if key in expected and score != expected[key].row[HEADLINE.name]:
             problems.append(f"load has a wrong score of {key}: {score}")
     missing = expected.keys() - found.keys()
-    if missing and damaged.exists():  # a link to nowhere is a run that was never made
+    if missing and not gone:
         names = {damaged.name, *(f"seed-{seed:05d}{RUN}" for _, seed in missing)}
         if not any(name in message for message in messages for name in names):
             problems.append(f"no reader names {damaged.name}, which costs {sorted(missing)}")

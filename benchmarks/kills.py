@@ -182,8 +182,8 @@ def try_episode(
     kills = useful = 0
     before, problems = folded(folder), list[str]()
     while True:
-        spell = rng.uniform(0, 2 * lengths[kind] / (COMPACT if kind == "compact" else SHARE))
-        killed, ended, wrong = disturb(kind, spell, folder)
+        seconds = rng.uniform(0, 2 * lengths[kind] / (COMPACT if kind == "compact" else SHARE))
+        killed, ended, wrong = disturb(kind, seconds, folder)
         problems += filter(None, [wrong])
         kills += killed
         useful += killed and folded(folder) != before

@@ -11,7 +11,7 @@ the shape of Design-Bench.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ddobench.determinism import request_stable_products
+from ddobench.determinism import limit_threads, request_stable_products
 
 if TYPE_CHECKING:
     from ddobench.api import load, load_curves, run
@@ -38,6 +38,7 @@ _HOMES = {
     "task": "ddobench.task_view",
 }
 
+limit_threads()
 request_stable_products()
 
 

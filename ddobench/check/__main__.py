@@ -107,6 +107,8 @@ def _check_words(typed: list[str]) -> list[str]:
         raise UsageError("give what to check, method=NAME or task=NAME; --help shows examples")
     if "seed" in keys:
         raise UsageError("a check chooses its own seeds; leave seed out")
+    if "isolate" in keys:
+        raise UsageError("a check watches the method in its own process; leave isolate out")
     return words
 
 

@@ -5,7 +5,7 @@ The only module that catches the errors of a run.
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from ddobench.errors import (
     LONGEST_MESSAGE,
     OutputError,
     StorageError,
+    UsageError,
     check_whole,
     describe_error,
     format_trace,
@@ -65,17 +66,18 @@ def execute(spec: Specification, seeds: Sequence[int], store: Store, command: st
     if not missing:
         return Outcome()
     store.check_room(place)
-    task, method = spec.build()
     cache, base = store.cache(spec.task_digest), _base_row(spec, command)
-    job = _Job(spec, task, store, place, cache, base, unused=[method])
+    job = _Job(spec, spec.build_task(), store, place, cache, base)
     total = Outcome()
     try:
+        job.unused.append(spec.build_method())
         with exit_as_error():
-            size = _batch_size(spec, method, len(missing))
+            size = _batch_size(spec, job.unused[0], len(missing))
     except BaseException as error:
         _raise_if_final(error)
+        if isinstance(error, UsageError) and not job.unused:
+            raise  # an error of the request
         return sum((job.fail(seed, error) for seed in missing), total)
-    del method  # each batch has its own, and its memory is free when the batch is over
     for start in range(0, len(missing), size):
         batch = missing[start : start + size]
         active().begin(f"{spec.title} seed {format_seeds(batch)}")
@@ -110,7 +112,8 @@ class _Job:
     place: Place
     cache: ArrayCache
     base: dict[str, Any]  # what all rows have in common
-    unused: list[Method]  # at most one, for the first batch
+    # The method of the first batch. Each has its own, whose memory is free when the batch is over.
+    unused: list[Method] = field(default_factory=list)
 
     def run(self, seeds: Sequence[int]) -> Outcome:
         """Run a batch and store its records; a batch that fails is split and tried again."""

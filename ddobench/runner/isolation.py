@@ -50,6 +50,7 @@ from ddobench.store.records import to_json
 
 _VALUE, _ERROR, _STEP, _MAP = "value", "error", "step", "map"  # kinds of messages
 _POLL_SECONDS = 1.0  # between looks at a deadline
+_RETRY_SECONDS = 0.2  # after which a server that was killed is started again
 # What the server imports, so that no process has to: PyTorch's optimisers load the second, most
 # methods the third.
 _PRELOADED = [__name__, "torch._dynamo", "ddobench.parts.pipeline"]
@@ -226,17 +227,22 @@ def _start_process() -> tuple[BaseProcess, Connection]:
     context.set_forkserver_preload(_PRELOADED)
     here, there = context.Pipe()
     try:
-        with _without_main():
+        for attempts_left in (2, 1, 0):
             process = context.Process(target=_serve, args=(there,), name="method")  # type: ignore[attr-defined]
-            process.start()
-    except (OSError, EOFError, AssertionError) as error:  # the last of daemonic processes
-        raise UsageError(
-            f"isolate=true cannot start a process: {error}; allow more of them (ulimit -u), "
-            "or leave out isolate"
-        ) from error
+            try:
+                with _without_main():
+                    process.start()
+                return process, here
+            except (OSError, EOFError, AssertionError) as error:  # the last of daemonic processes
+                if not attempts_left:
+                    raise UsageError(
+                        f"isolate=true cannot start a process: {error}; allow more of them "
+                        "(ulimit -u), or leave out isolate"
+                    ) from error
+                time.sleep(_RETRY_SECONDS)  # a method may have killed the server
+        raise AssertionError
     finally:
         there.close()
-    return process, here
 
 
 @contextmanager

@@ -104,8 +104,17 @@ class Specification:
 
     def build(self) -> "tuple[Task, Method]":
         """Build the task and the method, or raise a UsageError."""
+        from ddobench.runner.isolation import MethodError
+
+        try:
+            return self.build_task(), self.build_method()
+        except MethodError as error:
+            raise UsageError(f"the method cannot be built: {error}") from error
+
+    def build_task(self) -> "Task":
+        """Build the task."""
         check_device(self.device)
-        return build_task(self.config["task"]), self.build_method()
+        return build_task(self.config["task"])
 
     def build_method(self) -> "Method":
         """Build a fresh method, in a process of its own if that is asked for."""

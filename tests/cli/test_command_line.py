@@ -603,8 +603,9 @@ def test_output_that_has_nowhere_to_go_gets_no_traceback(
     for place, code in (("/dev/full", 1), (writer, 141)):
         with open(place, "wb") as out:  # noqa: PTH123 - a descriptor
             done = subprocess.run(
-                words, stdout=out, stderr=subprocess.PIPE, text=True, check=False, env=variables
-            )
+                words, stdout=out, stderr=subprocess.PIPE, text=True, check=False, env=variables,
+                cwd=tmp_path,
+            )  # fmt: skip
         assert done.returncode == code, done.stderr
         full = "ddobench: the output cannot be written: No space left on device; make room, or "
         assert done.stderr == (full + "send it elsewhere\n" if code == 1 else "")

@@ -238,6 +238,23 @@ def test_a_method_that_cannot_be_built_is_an_error_of_the_request() -> None:
         apart(specify_fake(Climb, nope=1)).build()
 
 
+@dataclass(kw_only=True)
+class Unbuildable(Climb):
+    """Ends its process when it is built."""
+
+    name: ClassVar[str] = "unbuildable"
+
+    def __post_init__(self) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_process_that_is_lost_while_a_method_is_built_costs_these_runs(tmp_path: Path) -> None:
+    spec = apart(specify_fake(Unbuildable))
+    with pytest.raises(UsageError, match=r"cannot be built: its process was ended by SIGKILL$"):
+        spec.build()
+    assert execute(spec, [0, 1], Store(tmp_path)) == Outcome(failed=2)
+
+
 def test_a_process_ends_with_its_method_and_with_the_harness() -> None:
     method = apart(specify_fake(Climb)).build_method()
     assert isinstance(method, IsolatedMethod)

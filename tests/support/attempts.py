@@ -190,7 +190,7 @@ def _judge_settings(tried: Attempt) -> Iterator[str]:
     dotted = {key: value for key, value in _typed(tried.words).items() if "." in key}
     for key, value in dotted.items() if tried.ran else ():
         values = _expand(key, value)
-        if key.startswith(("hydra.", "select.")) or values is None:
+        if key.startswith(("hydra.", "select.")) or values is None or "None" in values:
             continue
         found = {*filter(None, (_look_up(spec, key) for spec, _ in tried.ran))}
         if not found:
