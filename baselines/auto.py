@@ -10,15 +10,16 @@ best rows, and as many of the others. Each candidate is fitted to the rest. Then
    their nearest rows as rows are, and no more than `farthest` times as far from the nearest row as
    rows are from each other (`ddobench.planes`), and if its promise is one that its error can carry:
    with an error e, as a share of the variance, the gain above the best visible value may be
-   (1 - e) / e times the range of the visible values.
+   (1 - e) / e times the range of the visible values. It must not value its designs below the best
+   row, by more than its error.
 3. Otherwise it loses to the next one. If all lose, the best visible design is proposed.
 
 The choice is fitted to all rows and proposes. Designs that end farther from the rows are replaced
 by the others, or all of them by the best visible design. What it predicts above the best visible
 value is shrunk by its error: a model that explains half of the variance is believed half the gain.
 
-Rows that do not fill their space (`filled`) lie on a surface. There designs must be as near to a
-row as rows are to each other, and candidates that work in few codes of a VAE, or along the rows,
+Rows that do not fill their space (`filled`) lie on a surface, which is curved between rows: there
+designs must be nearer to a row than most rows are (`farthest_on_surfaces`), and candidates that work in few codes of a VAE, or along the rows,
 are considered as well: these stay near the surface. Candidates that take long are judged with less
 training (`trials`). Categorical designs have two more candidates, which need no training: ridge
 regression on the codes, and FGM's tables over discovered pairs (`on_categories`, in no YAML). They
@@ -63,6 +64,7 @@ from ddobench.progress import stage
 from ddobench.rng import Streams
 
 NONE_TRUSTED = "naive"  # the choice if every candidate loses
+SLIGHT = 0.1  # standard deviations below the best row that do not count as a loss
 JUDGED = 0.25  # share of the trial proposals that are judged: those with the largest predictions
 
 
@@ -83,6 +85,7 @@ class Auto(Chooser):
     least_rows: int = 20
     scouts: int = 128
     farthest: float = 2.0
+    farthest_on_surfaces: float = 0.6
     filled: float = 0.6
 
     def __post_init__(self) -> None:
@@ -91,7 +94,7 @@ class Auto(Chooser):
         check_whole("method.scouts", self.scouts, 1)
         if not 0 < self.percentile < 100:
             raise UsageError(f"method.percentile must be between 0 and 100, got {self.percentile}")
-        for name in ("farthest", "filled"):
+        for name in ("farthest", "farthest_on_surfaces", "filled"):
             if getattr(self, name) <= 0:
                 raise UsageError(f"method.{name} must be positive, got {getattr(self, name)}")
 
@@ -108,7 +111,9 @@ class Auto(Chooser):
         self._inside = [1.0] * len(data.x)  # share of the final designs that are near the rows
         quick = {self._name(key): method for key, method in self.trials.items()}
         folded = [s for s, planes in enumerate(self._planes) if planes.filled() < self.filled]
-        self._limits = [1.0 if s in folded else self.farthest for s in range(len(data.x))]
+        self._limits = [
+            self.farthest_on_surfaces if s in folded else self.farthest for s in range(len(data.x))
+        ]
         only_there = {self._name(key) for key in self.on_surfaces}
         fitted: dict[str, Fitted] = {}
         results: list[list[ProposalJudgement]] = [[] for _ in data.x]
@@ -232,6 +237,7 @@ class Auto(Chooser):
         picked = rng.child("scouts").sample(trial.shown.n, self.scouts)  # (S, K)
         starts = torch.take_along_dim(trial.shown.x, picked[..., None], dim=1)
         proposed: dict[str, Proposal] = {}
+        own: dict[str, Tensor | None] = {}  # (len(seeds), 1) values of the best row
         for seed, judgements in enumerate(results):
             queue = sorted(
                 (place for place, one in enumerate(judgements) if not one.reason),
@@ -247,14 +253,22 @@ class Auto(Chooser):
                     if proposed[name].predicted is None:
                         value = method.predict(proposed[name].designs)
                         proposed[name] = replace(proposed[name], predicted=value)
+                    own[name] = method.predict(self._data.best()[seeds][:, None])
                 row = seeds.index(seed)
-                judgements[place] = self._judge_one(judgements[place], proposed[name], seed, row)
+                judgements[place] = self._judge_one(
+                    judgements[place], proposed[name], own[name], seed, row
+                )
                 if not judgements[place].reason:
                     break
         return results
 
     def _judge_one(
-        self, judgement: ProposalJudgement, proposal: Proposal, seed: int, row: int
+        self,
+        judgement: ProposalJudgement,
+        proposal: Proposal,
+        own: Tensor | None,
+        seed: int,
+        row: int,
     ) -> ProposalJudgement:
         """Judge the designs that a candidate values most, and what it promises of them."""
         assert proposal.predicted is not None
@@ -264,6 +278,7 @@ class Auto(Chooser):
         y = self._data.y[seed]
         sd = float(y.std()) or 1.0
         promised = float(predicted[best].mean() - y.max()) / sd
+        loss = 0.0 if own is None else float(own[row, 0] - predicted.max()) / sd
         span = float(y.max() - y.min()) / sd
         most = span * (1 - judgement.error) / max(judgement.error, 1e-12)
         off = nearest = float("nan")
@@ -277,6 +292,8 @@ class Auto(Chooser):
             reason = f"its designs are off the surface of the rows, {off:.3g} times as far as rows"
         elif self._planes and not nearest <= self._limits[seed]:
             reason = f"its designs are {nearest:.3g} times as far from a row as rows are"
+        elif loss > max(SLIGHT, sqrt(judgement.error)):
+            reason = f"it values its own designs {loss:.3g} sd below the best row"
         elif promised > most:
             reason = (
                 f"it promises {promised:.3g} sd above the best row, and its held-out error "

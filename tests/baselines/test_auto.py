@@ -133,6 +133,12 @@ def test_a_promise_that_the_error_cannot_carry_loses_to_the_best_row() -> None:
     assert entry["carried_gain"] < entry["promised_gain"]
 
 
+def test_a_candidate_that_expects_a_loss_loses_to_the_best_row() -> None:
+    auto = fit(make_data([0, 0, 0]), humble=Believer(column=0, bias=-5.0))
+    assert chosen(auto) == ["naive"] * 3
+    assert "sd below the best row" in judged(auto, "humble")["reason"]
+
+
 def test_a_predicted_gain_is_shrunk_by_the_held_out_error() -> None:
     data = make_data([0, 0, 0])
     auto = fit(data, bold=Believer(column=0, scale=1.2, bias=1.0))
