@@ -19,11 +19,13 @@ by the others, or all of them by the best visible design. What it predicts above
 value is shrunk by its error: a model that explains half of the variance is believed half the gain.
 
 Rows that do not fill their space (`filled`) lie on a surface, which is curved between rows: there
-designs must be nearer to a row than most rows are (`farthest_on_surfaces`), and candidates that work in few codes of a VAE, or along the rows,
-are considered as well: these stay near the surface. Candidates that take long are judged with less
-training (`trials`). Categorical designs have two more candidates, which need no training: ridge
-regression on the codes, and FGM's tables over discovered pairs (`on_categories`, in no YAML). They
-have no planes, so only predictions and promises are judged.
+designs must be nearer to a row than most rows are (`farthest_on_surfaces`). Candidates that work in
+few codes of a VAE, or along the rows, are considered as well: these stay near the surface.
+
+Candidates that take long are judged with less training (`trials`). Categorical designs have two
+more candidates, which need no training: ridge regression on the codes, and FGM's tables over
+discovered pairs (`on_categories`, in no YAML). They have no planes, so only predictions and
+promises are judged.
 
 Nothing is chosen by the oracle. `names` says how a candidate is typed: `method=NAME`, then what
 differs from that method's file.
