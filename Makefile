@@ -6,7 +6,7 @@ DEMO := results/demo
 PUBLISHED := regret signs peak known_graph chains chains_small chains_large training controls confidence supplement mixture later_code_map \
 	forms noise rows discovery binding landscapes cross rules surface
 
-.PHONY: help setup demo test numerics quick coverage lint smoke figures tables paper bench clean
+.PHONY: help setup demo test numerics quick coverage lint smoke slurm figures tables paper bench clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -67,6 +67,14 @@ smoke: setup ## every method on every task, twice: the second time there must be
 	$(SMOKE) | grep "nothing to run" & again=$$!; $(SMOKE_REPORT) 'formats=[svg]'; status=$$?; \
 	  wait $$again && exit $$status
 
+# A private cluster below a temporary folder, ended by its pid files; nothing of the system is changed.
+slurm: setup ## sweeps on a real SLURM, from Debian's packages slurm-wlm and munge, which root can install
+	@if ! command -v slurmctld slurmd munged >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends slurm-wlm munge >/dev/null; fi; \
+	  if [ "$$(id -u)" = 0 ] && command -v slurmctld slurmd munged >/dev/null; then \
+	    DDOBENCH_SLURM=1 $(BIN)/python -m pytest -q tests/cli/test_slurm.py; \
+	  else echo "make slurm: skipped, as it needs root and the packages slurm-wlm and munge (apt-get install)"; fi
+
 RECORDS ?= results/paper/records
 REPORT ?= results/paper
 
@@ -74,7 +82,8 @@ figures: setup ## every published table and figure again, from the published rec
 	$(BIN)/python -m ddobench.report results_dir=$(RECORDS) report_dir=$(REPORT) 'formats=[svg]'
 	$(MAKE) tables
 
-tables: setup ## every generated table of ARCHITECTURE.md and README.md, and the pins of digests and first draws
+tables: setup ## the published scores of the package, every generated table of ARCHITECTURE.md and README.md, and the pins
+	$(BIN)/python -m ddobench.store.published $(RECORDS)
 	$(BIN)/python -m ddobench.parts
 	$(BIN)/python -m ddobench.report.readme_tables
 	$(BIN)/python -m tests.runner.test_pins

@@ -22,7 +22,17 @@ Deviations from the reference implementation, which is that of COMs' authors:
   variance 0.01 and as many codes as variables (reference: 32 codes and a learned variance);
 - proposals are means of the decoder, as for all methods here with a VAE; the designs that it is
   trained on are drawn from it;
-- weights of an iteration are scaled to mean 1 over all its designs (reference: each minibatch).
+- weights of an iteration are scaled to mean 1 over all its designs (reference: not at all);
+- the power `temper`, 0.2 on real designs, keeps some designs from having all the weight. The
+  reference has none, which is 1: the setting on categories;
+- the refits train on all designs of an iteration (reference: all but 200).
+
+On categories VAE and ensemble have the sizes, rates and epochs of the script for TFBind8
+(`cbas/experiments.py` of brandontrabucco/design-baselines at 785dbcf). There the reference reads
+categories through an embedding and its decoder is a softmax for each position, from which designs
+are drawn; here both work on standardised codes, and the largest code is the category.
+
+Beside its published numbers: python -m ddobench -m experiment=parity
 
 Command: python -m ddobench -m method=cbas task=chain d=41 seed=0-9
 """

@@ -74,11 +74,10 @@ class GaussianProcess(Surrogate):
         check_whole("surrogate.rows", self.rows, 2)
         check_whole("surrogate.steps", self.steps, 1)
         check_one_of("surrogate.climbed", self.climbed, tuple(CLIMBED))
-        for name in ("top", "holdout"):
-            if not 0 <= getattr(self, name) < 1:
-                raise UsageError(
-                    f"surrogate.{name} must be a share in [0, 1), got {getattr(self, name)}"
-                )
+        if not 0 <= self.top <= 1:
+            raise UsageError(f"surrogate.top must be a share in [0, 1], got {self.top}")
+        if not 0 <= self.holdout < 1:
+            raise UsageError(f"surrogate.holdout must be a share in [0, 1), got {self.holdout}")
         if self.noise <= 0:
             raise UsageError(f"surrogate.noise must be positive, got {self.noise}")
 

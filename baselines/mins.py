@@ -20,6 +20,11 @@ Deviations from the paper:
   that a second, forward model agrees with;
 - proposals are means of the decoder, as for all methods here with a VAE.
 
+On categories there are 32 codes and 200 epochs, as in the script for TFBind8 (`mins/experiments.py`
+of brandontrabucco/design-baselines at 785dbcf), whose GAN has three layers of 1024 units.
+
+Beside its published numbers: python -m ddobench -m experiment=parity
+
 Command: python -m ddobench -m method=mins task=chain d=41 seed=0-9
 """
 

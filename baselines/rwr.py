@@ -33,6 +33,7 @@ class RWR(Search):
     """Move a Gaussian around each start towards high values of the model."""
 
     name: ClassVar[str] = "rwr"
+    uses_gradient: ClassVar[bool] = False
 
     steps: int = 50
     rate: float = 0.05

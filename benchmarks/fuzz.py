@@ -1,26 +1,28 @@
 """Thousands of random command lines: no traceback, no stray file, no run that was not requested.
 
-Each is run in an empty folder, without the work inside a run (`tests/support/attempts.py`). A few
-of the worst lines are in `tests/cli/test_fuzz.py`.
+Each is run in an empty folder, without the work inside a run (`tests/support/attempts.py`). A
+setting that was accepted must be found in the runs that were made, so that no typo is silently
+ignored. Line i is the same whenever it is tried. A few of the worst lines are in
+`tests/cli/test_fuzz.py`.
 
-Run: python benchmarks/fuzz.py [LINES]
+Run: python benchmarks/fuzz.py [--lines 3000] [--state FILE]
 """
 
-import collections
-import multiprocessing
+import argparse
 import random
 import shlex
 import sys
 import tempfile
-import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))  # for the tests' own modules
 
 from tests.support.attempts import GROUPS, KEYS, PARAMETERS, attempt, judge, options_of
+from tests.support.tally import Tally
 
-LINES = 5000
-STREAM = 2024
+LINES = 3000
+STREAM = 29_000_000
 PROCESSES = 2
 
 PLUGIN = """
@@ -96,6 +98,20 @@ HYDRA = (
 )  # fmt: skip
 
 
+SETTINGS = (
+    "method.card.color=red", "budget.training=0.5", "budget.top=3", "search.steps=3",
+    "surrogate.training.steps=3", "surrogate.training.rate=0.01", "latent.training.batch=16",
+    "task.noise=0.5", "select.grid=null", "isolate=true", "timeout=60", "memory_gb=2",
+    "hydra.launcher.n_jobs=1", "method.device=cpu",
+)  # fmt: skip
+FEATURES = (
+    "isolate=true", "isolate=1", "isolate=maybe", "isolate=true,false", "timeout=60", "timeout=0",
+    "timeout=-1", "timeout=1,2", "training=paper", "training=nope", "select=nope", "memory_gb=1e-3",
+    "experiment=regret", "experiment=nope", "hydra.launcher.timeout_min=1",
+    "surrogate.training.steps=3", "latent.training.steps=2",
+)  # fmt: skip
+
+
 class Maker:
     """Makes command lines from one stream of random numbers."""
 
@@ -149,7 +165,7 @@ class Maker:
     def _spoil(self, words: list[str]) -> list[str]:
         """Return the words with something wrong, or at least odd, in them."""
         pick, at = self.random.choice, self.random.randrange(len(words)) if words else 0
-        kind = self.random.randrange(9)
+        kind = self.random.randrange(11)
         if kind == 0:
             return [*words, f"{pick(KEYS)}={pick(JUNK)}"]
         if kind == 1 and words:
@@ -170,7 +186,19 @@ class Maker:
                 *words,
                 pick(("+", "++", "~", "")) + pick((*KEYS, "foo")) + pick(("", "=", "=1")),
             ]
+        if kind == 8:
+            return [*words, pick(("+", "++", "")) + self._mistype(pick(SETTINGS))]
+        if kind == 9:
+            return [*words, pick(FEATURES)]
         return [*words[:at], *words[at + 1 :]]
+
+    def _mistype(self, word: str) -> str:
+        """Return a setting with two letters of its key exchanged, or one missing or doubled."""
+        key, _, value = word.partition("=")
+        at = self.random.randrange(len(key) - 1)
+        kind = self.random.randrange(3)
+        middle = (key[at + 1] + key[at], "", key[at : at + 2] + key[at + 1])[kind]
+        return f"{key[:at]}{middle}{key[at + 2 :]}={value}"
 
     def _garble(self, word: str) -> str:
         at = self.random.randrange(len(word) + 1)
@@ -180,34 +208,32 @@ class Maker:
         )
 
 
-def try_out(words: list[str]) -> tuple[int, int, list[str]]:
-    """Return the exit code of a command line, how many runs it made and what is wrong with it."""
+def try_out(numbered: tuple[int, list[str]]) -> tuple[int, str, list[str]]:
+    """Return the number of a command line, how it ended and what is wrong with it."""
     sys.dont_write_bytecode = True
+    number, words = numbered
     tried = attempt(words)
-    complaints = [f"{shlex.join(words)[:300]}\n  {complaint}" for complaint in judge(tried)]
-    return tried.code, sum(len(seeds) for _, seeds in tried.ran), complaints
+    complaints = [f"{shlex.join(words)[:500]}\n  {complaint}" for complaint in judge(tried)]
+    ends = {0: "accepted", 1: "some runs failed", 2: "refused", 130: "interrupted"}
+    made = ", with runs" if tried.ran else ""
+    return number, f"{ends.get(tried.code, tried.code)}{made}", complaints
 
 
 def main() -> int:
-    """Run the lines and print the outcomes; return 1 if anything is wrong."""
-    number = int(sys.argv[1]) if len(sys.argv) > 1 else LINES
-    began = time.perf_counter()
-    codes: collections.Counter[int] = collections.Counter()
-    ran = runs = wrong = 0
-    with tempfile.TemporaryDirectory() as folder, multiprocessing.Pool(PROCESSES) as pool:
+    """Run the lines that are left and print the table; return 1 if anything is wrong."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--lines", type=int, default=LINES)
+    parser.add_argument("--state", type=Path, help="where outcomes are kept, to be continued")
+    options = parser.parse_args()
+    tally = Tally(options.state)
+    with tempfile.TemporaryDirectory() as folder, ProcessPoolExecutor(PROCESSES) as pool:
         write_plugins(Path(folder))
-        maker = Maker(STREAM, Path(folder))
-        lines = [maker.line() for _ in range(number)]
-        for code, made, complaints in pool.imap_unordered(try_out, lines, chunksize=20):
-            codes[code] += 1
-            ran += made > 0
-            runs += made
-            wrong += bool(complaints)
-            print(*complaints, sep="\n", end="\n" * bool(complaints), flush=True)
-    print(f"{number} command lines in {time.perf_counter() - began:.0f} s: "
-          f"{codes[2]} ended with one sentence, {ran} made {runs} runs")  # fmt: skip
-    print(f"with a traceback, a stray file or a wrong run: {wrong}   limit 0")
-    return int(wrong > 0)
+        lines = [
+            (line, Maker(STREAM + line, Path(folder)).line()) for line in tally.rest(options.lines)
+        ]
+        for tried in as_completed([pool.submit(try_out, line) for line in lines]):
+            tally.add(*tried.result())
+    return tally.print("command lines", "with a traceback, stray file, wrong run or idle setting")
 
 
 if __name__ == "__main__":

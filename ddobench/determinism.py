@@ -12,12 +12,14 @@ the bit for the same stack of seeds, and up to rounding beside other seeds.
 
 import os
 import sys
+import threading
 import warnings
 from pathlib import Path
 
 VARIABLE = "MKL_CBWR"
 DEFAULT = "AUTO"
 TOO_LATE = "too late"
+_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 _OFF = 1  # MKL's own code for "no mode is in force"
 _AUTO = 2  # also in force if MKL does not know the value, or the CPU cannot do what it names
 _AUTO_VALUES = ("AUTO", "AUTO,STRICT", "BRANCH=AUTO", "BRANCH=AUTO,STRICT")
@@ -35,6 +37,18 @@ def request_stable_products() -> None:
             f"{VARIABLE}={DEFAULT} before Python starts",
             stacklevel=3,
         )
+
+
+def limit_threads() -> None:
+    """Let numeric libraries use one thread where no other can be started (`ulimit -u 1`).
+
+    OpenBLAS would interrupt the program as if by Ctrl-C.
+    """
+    try:
+        threading.Thread(target=int).start()
+    except RuntimeError:
+        for name in _THREADS:
+            os.environ.setdefault(name, "1")
 
 
 def products_mode() -> str:

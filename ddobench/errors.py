@@ -8,11 +8,16 @@ from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent
 LONGEST_MESSAGE = 2_000  # characters, for a terminal and for a stored reason
+_LONGEST_LINE = 10_000  # characters of a traceback
 _LIBRARIES = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib"))
 
 
 class UsageError(ValueError):
     """The request cannot be carried out as written; the message says what to write instead."""
+
+
+class OutputError(UsageError):
+    """What a user's function returned cannot be used, for any seed."""
 
 
 class StorageError(UsageError):
@@ -66,6 +71,19 @@ def read_message(error: BaseException) -> str:
         return "its message cannot be read"
 
 
+def describe_error(error: BaseException) -> str:
+    """Return the type of an error and the first line of its message."""
+    return f"{type(error).__name__}: {read_message(error)}".splitlines()[0].removesuffix(": ")
+
+
+def format_trace(error: BaseException) -> str:
+    """Return the traceback of an error, its message cut if it is very long."""
+    try:
+        return "".join(line[:_LONGEST_LINE] for line in traceback.format_exception(error))
+    except Exception:  # of a class that is not ours
+        return "".join(traceback.format_tb(error.__traceback__))
+
+
 def locate(error: BaseException) -> str:
     """Return file and line of the innermost frame of the user's own code.
 
@@ -75,13 +93,14 @@ def locate(error: BaseException) -> str:
     places = [(Path(frame.filename), frame.lineno) for frame in frames]
     places = [place for place in places if place[0].is_file()]  # not those of compiled code
     ours = [place for place in places if _lies_in(place[0], _PACKAGE)]
-    own = [
-        place
-        for place in places
-        if place not in ours and not any(_lies_in(place[0], folder) for folder in _LIBRARIES)
-    ]
+    own = [place for place in places if not is_library(place[0])]
     found = own or ours or places
     return "{}:{}".format(*found[-1]) if found else "an unknown place"
+
+
+def is_library(file: Path) -> bool:
+    """Return whether a file belongs to Python, to an installed package or to this one."""
+    return any(_lies_in(file, folder) for folder in (_PACKAGE, *_LIBRARIES))
 
 
 def _lies_in(file: Path, folder: Path) -> bool:

@@ -223,6 +223,23 @@ def reporting_late() -> Iterator[None]:
         _active = before
 
 
+class _Relay(Silent):
+    """Hands the steps on."""
+
+    def __init__(self, send: Callable[[str, int, int | None], None]) -> None:
+        self.send = send
+
+    def step(self, what: str, done: int, total: int | None) -> None:
+        """Hand one on."""
+        self.send(what, done, total)
+
+
+def report_to(send: Callable[[str, int, int | None], None]) -> None:
+    """Hand the steps of this process on to another, which reports them."""
+    global _active
+    _active = _Relay(send)
+
+
 @contextmanager
 def stage(name: str) -> Iterator[None]:
     """Prefix the steps inside the block with a name, for work that repeats the same steps."""

@@ -25,7 +25,12 @@ from ddobench.errors import UsageError
 
 ENTRY_POINTS = "ddobench.conf"
 PARTS = ("latent", "axes", "graph", "surrogate", "search")  # groups that make up a method
+ON_CARDS = (  # what methods and tasks may say of themselves
+    "label", "color", "summary", "fidelity", "paper", "doi", "marker", "line", "role", "designs",
+    "needs", "install",
+)  # fmt: skip
 TRAINING = "training"  # a group that parts take into themselves; typed, it is the surrogate's
+CATEGORICAL = "categorical"  # a section of a method's file, for tasks whose card says so
 _TARGET = re.compile(r"_target_['\"]?\s*:\s*['\"]?([\w.]+)")
 _CONFIG_DIR = "DDOBENCH_CONFIG_DIR"  # the worker processes of a launcher inherit it
 
@@ -66,14 +71,18 @@ def read_choice(group: str, choice: str, training: str | None = None) -> dict[st
     if file is None:
         return {}
     own = _own_part(group, file)
-    taken = _chosen(own)
+    taken = _chosen(_read(file))
     own.pop("defaults", None)
     for source, choice in taken:
         other, at, key = source.removeprefix("/").partition("@")
         if other == TRAINING and training:
             choice = training
         if at:
-            own[key] = {**read_choice(other, choice), **own.get(key, {})}
+            *above, last = key.removeprefix(f"{group}.").split(".")
+            node = own
+            for name in above:
+                node = node.setdefault(name, {})
+            node[last] = {**read_choice(other, choice), **node.get(last, {})}
     return own
 
 
@@ -116,7 +125,7 @@ def parameters(group: str) -> list[str]:
     for entry in entries(group):
         with suppress(UsageError):  # a broken file is reported when it is chosen
             names |= read_choice(group, entry.name).keys()
-    return sorted(names - {"_target_", "card", *PARTS})
+    return sorted(names - {"_target_", "card", CATEGORICAL, *PARTS})
 
 
 def top_keys(config_name: str) -> list[str]:

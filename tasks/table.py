@@ -1,4 +1,4 @@
-"""Your own rows: a CSV or Parquet file of designs and values.
+"""Your own rows: a CSV, Excel or Parquet file of designs and values.
 
 The rows above a percentile of the values are hidden, and methods are fitted to the others. Without
 an oracle new designs have no value, and methods are judged by how well they predict and rank the
@@ -23,7 +23,7 @@ from ddobench.contracts import Dataset, Description, HiddenRows, Problem, Task
 from ddobench.errors import UsageError
 from ddobench.rng import Streams
 from ddobench.tabular.encodings import Encoding, SplitTable, split_table
-from ddobench.tabular.rows import content_hash
+from ddobench.tabular.files import content_hash
 
 Oracle = Callable[[Any], Any]  # a frame of K designs -> K values
 

@@ -163,5 +163,6 @@ def test_the_package_offers_nothing_it_does_not_have() -> None:
     with pytest.raises(AttributeError, match="module 'ddobench' has no attribute 'lod'"):
         _ = ddobench.lod
     assert {name for name in ddobench.__all__ if callable(getattr(ddobench, name))} == {
-        "example_table", "example_values", "load", "load_curves", "propose", "run",
+        "evaluate", "example_table", "example_values", "load", "load_curves", "propose",
+        "published", "run", "task",
     }  # fmt: skip

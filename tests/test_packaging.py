@@ -100,7 +100,10 @@ def test_the_tests_bring_along_what_builds_the_wheel() -> None:
     assert set(builds) <= set(project()["project"]["optional-dependencies"]["test"])
 
 
-BROUGHT_BY_EXTRAS = {"botorch": {"botorch", "gpytorch"}}  # imported only where they are used
+BROUGHT_BY_EXTRAS = {
+    "botorch": {"botorch", "gpytorch"},
+    "sklearn": {"sklearn"},
+}  # imported only where they are used
 
 
 def test_what_is_imported_is_declared_and_what_is_declared_is_imported() -> None:
@@ -124,6 +127,7 @@ def test_every_dependency_is_pinned_for_set_up() -> None:
         *extras["test"],
         *extras["joblib"],
         *extras["slurm"],
+        *extras["sklearn"],
     ]
     assert {name_of(word) for word in wanted} - {*read_pins("constraints.txt")} == set()
 

@@ -79,13 +79,25 @@ def all_modules() -> list[Path]:
     return [path for folder in ("ddobench", "tasks", "baselines") for path in modules(folder)]
 
 
+ISOLATION = ROOT / "ddobench" / "runner" / "isolation.py"
+
+
 def test_no_module_unpickles() -> None:
     risky = {"pickle", "cPickle", "dill", "cloudpickle", "marshal", "shelve"}
-    assert [path for path in all_modules() if imports(path) & risky] == []
+    assert [path for path in all_modules() if imports(path) & risky] == [ISOLATION]
     loaders = {"torch.load", "np.load", "numpy.load"}
     assert {
         str(path.relative_to(ROOT)) for path in all_modules() if calls(path) & loaders
-    } == {"ddobench/store/cache.py"}  # fmt: skip
+    } == {"ddobench/store/cache.py", "ddobench/runner/isolation.py"}  # fmt: skip
+
+
+def test_only_the_process_of_a_method_unpickles_what_the_harness_sends() -> None:
+    tree = ast.parse(ISOLATION.read_text())
+    (server,) = (one for one in tree.body if getattr(one, "name", "") == "_Server")
+    assert "pickle.loads" in ast.unparse(server)
+    others = "\n".join(ast.unparse(one) for one in tree.body if one is not server)
+    assert "pickle.load" not in others
+    assert others.count("torch.load(") == others.count("weights_only=True") == 1
 
 
 def test_no_module_evaluates_text_or_reads_yaml_that_builds_objects() -> None:

@@ -4,10 +4,11 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ddobench import registry
-from ddobench.cli.argv import CONFIG_DIR, complain, split
+from ddobench.cli.argv import CONFIG_DIR, complain, quiet_output, split
 from ddobench.cli.main import use_plugins
 from ddobench.errors import UsageError
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 _USAGE = """\
 usage: python -m ddobench.check method=NAME [--config-dir FOLDER] [KEY=VALUE ...] [--all]
        python -m ddobench.check task=NAME [--config-dir FOLDER] [KEY=VALUE ...] [--all]
+       python -m ddobench.check --submission FOLDER [--all]
 
 Check whether a method or a task keeps the promises that the harness relies on.
 
@@ -25,12 +27,18 @@ only on task=NAME. A task is checked by itself and with two methods. Any setting
 added: d=11 n=200 task.noise=0 search.rate=0.1. Runs are small by default (d=7, n=60, budget=tiny),
 and nothing is stored.
 
+A submission is a folder with submission.yaml, a method and its records (see examples/submission).
+One seed of every cell is run again and compared, and what a reviewer would ask is listed. This runs
+the code of the submission.
+
 A broken promise is one line: what is promised, what was found, how to fix it. --all also lists the
 promises that are kept. Exit code: 0 if all are kept, 1 if one is broken, 2 if the request is not
 valid."""
 _ALL = "--all"
+_SUBMISSION = "--submission"
 
 
+@quiet_output()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     typed = list(sys.argv[1:] if arguments is None else arguments)
@@ -39,6 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     list_all = _ALL in typed
     typed = [word for word in typed if word != _ALL]
+    if _SUBMISSION in typed:
+        return _check_submission(typed, list_all)
     try:
         use_plugins(typed)
         words = _check_words(typed)
@@ -53,6 +63,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
+    return report.finish()
+
+
+def _check_submission(typed: list[str], list_all: bool) -> int:
+    """Check the folder behind the option, which is all that may be typed."""
+    try:
+        if len(typed) != 2 or typed[0] != _SUBMISSION:
+            raise UsageError(f"write {_SUBMISSION} FOLDER, and nothing else but {_ALL}")
+        from ddobench.check.submission import ask, examine_submission, read_submission
+
+        report, folder = Report(list_all), Path(typed[1])
+        given = read_submission(folder)
+        with _one_thread():
+            for title, findings in examine_submission(given):
+                report.add(title, findings)
+    except UsageError as error:
+        complain(str(error))
+    print("a reviewer would ask:", *ask(given), sep="\n  - ")
     return report.finish()
 
 
@@ -79,6 +107,8 @@ def _check_words(typed: list[str]) -> list[str]:
         raise UsageError("give what to check, method=NAME or task=NAME; --help shows examples")
     if "seed" in keys:
         raise UsageError("a check chooses its own seeds; leave seed out")
+    if "isolate" in keys:
+        raise UsageError("a check watches the method in its own process; leave isolate out")
     return words
 
 

@@ -56,7 +56,9 @@ DEFAULT_RESULTS = "results/runs"
 MANY = 10_000  # runs that need no confirmation
 LISTED = 1_000  # points that a plan lists
 FOLDERS = ("results_dir", "report_dir")  # keys whose value is a folder
-WHOLE_SWEEP = ("plan", "many", "results_dir", "seeds_per_job", "memory_gb", "experiment")
+WHOLE_SWEEP = (
+    "plan", "many", "results_dir", "seeds_per_job", "memory_gb", "isolate", "experiment",
+)  # fmt: skip
 QUOTES = "'\""
 _SEED = re.compile(r"\+{0,2}seed=(.*)", re.DOTALL)
 _RANGE = re.compile(r"range\(\s*(\d+)\s*,\s*(\d+)\s*\)")
@@ -376,17 +378,26 @@ def quiet_output() -> Iterator[None]:
     The reader of stdout may have gone, as in `ddobench --help | head -1`, or its device is full.
     """
     try:
-        yield
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        try:
+            yield
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()
     except OSError as error:
         closed = isinstance(error, BrokenPipeError)
-        if not closed and (error.errno not in _CANNOT_WRITE or error.filename is not None):
+        if not (closed or cannot_print(error)):
             raise
         # Python would flush once more at its end, and complain.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
         if closed:
+            os.dup2(nowhere, sys.stderr.fileno())  # perhaps the same pipe
             raise SystemExit(141) from None  # as if ended by SIGPIPE
         print(f"ddobench: the output cannot be written: {error.strerror}; make room, or send it "
               "elsewhere", file=sys.stderr)  # fmt: skip
         raise SystemExit(1) from None
+
+
+def cannot_print(error: OSError) -> bool:
+    """Return whether an error says that the device of an open file, such as stdout, is full."""
+    return error.errno in _CANNOT_WRITE and error.filename is None

@@ -34,6 +34,7 @@ from ddobench.cli.argv import (
 )
 from ddobench.cli.effects import Effects
 from ddobench.cli.plan import Product, describe_costs, describe_point, multiply
+from ddobench.cli.slurm_queue import limit_signal, watching_queue
 from ddobench.cli.workers import (
     check_installed,
     count_cores,
@@ -182,6 +183,7 @@ class SeedSweeper(BasicSweeper):
         from ddobench.store.sweeps import announce
 
         assert self.launcher is not None
+        assert self.config is not None
 
         def print_rest(why: str) -> None:
             from ddobench.cli.job import find_missing
@@ -192,14 +194,21 @@ class SeedSweeper(BasicSweeper):
             print(f"{why}: {total - left} of {total} runs are stored; "
                   "the same command continues with the rest")  # fmt: skip
 
+            if queue is not None and (rest := queue.describe_rest()):
+                print(rest)
+
         goals = [(point.spec.place(store), point.missing) for point in points]
         local = isinstance(self.launcher, BasicLauncher)  # its jobs report their own progress
-        command = self.request.command
+        command, queue = self.request.command, None
         try:
             with announce(store, command, goals) as sweep, reporting(missing) as reporter:
                 if local:
                     return self.launcher.launch(make_jobs(points), initial_job_idx=0)
-                with following(lambda: sweep.count_done(store.folder), reporter):
+                target = _read_launcher(self.config).get("_target_")
+                with (
+                    following(lambda: sweep.count_done(store.folder), reporter),
+                    watching_queue(target) as queue,
+                ):
                     return self._spread(points)
         except KeyboardInterrupt:
             print_rest("interrupted")
@@ -213,7 +222,7 @@ class SeedSweeper(BasicSweeper):
             if local or explain(error):
                 raise
             log.warning("%s: %s", type(error).__name__, error)
-            print_rest("the launcher gave up")
+            print_rest("the launcher gave up" if queue is None else queue.describe_end())
             raise SystemExit(1) from None
 
     def _spread(self, points: Sequence[Point]) -> list[JobReturn]:
@@ -228,6 +237,7 @@ class SeedSweeper(BasicSweeper):
             print(f"{runs} runs in {len(jobs)} jobs for {workers} workers")
         returns: list[JobReturn] = []
         use_private_folder(self.launcher)
+        limit_signal(self.launcher)
         with sharing_the_machine(launcher):
             for portion in split_jobs(jobs, launcher, self.max_batch_size, cores):
                 returns += self.launcher.launch(portion, initial_job_idx=len(returns))

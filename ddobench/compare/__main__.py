@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from ddobench.cli.argv import DEFAULT_RESULTS, SentenceParser, complain
+from ddobench.cli.argv import DEFAULT_RESULTS, SentenceParser, complain, quiet_output
 from ddobench.compare.comparison import Comparison, compare, format_setting
 from ddobench.compare.sides import Side, read_sides
 from ddobench.errors import UsageError
@@ -51,6 +51,7 @@ _TEXT_COLUMNS = ("task", "method", "status")  # aligned to the left
 _EMPTY = {"only A": "0", "only B": "0", "status": ""}  # columns left out if every cell is this
 
 
+@quiet_output()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     options = _parser().parse_args(arguments)

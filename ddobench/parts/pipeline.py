@@ -84,6 +84,14 @@ class Pipeline(Method):
             return "search=hop needs a model that knows its peaks; use surrogate=units"
         if self.search.reads_posterior and not self.surrogate.has_posterior:
             return "search=qlogei needs the posterior of a Gaussian process; use surrogate=gp"
+        if self.search.uses_gradient and not self.surrogate.has_gradient:
+            return (
+                f"the search {self.search.name} needs a gradient, which the surrogate "
+                f"{self.surrogate.name} does not have; use search=evolution, tangent, cma, "
+                "reinforce or rwr"
+            )
+        if self.search.needs_categories and not data.space.categorical:
+            return "this search is for categories; use search=reinforce"
         asked, known = self.privileges(data.space), relaxed.privileged
         if "hidden" in asked and known.hidden is None:
             return "latent=oracle needs hidden coordinates, and this task has none"
@@ -113,7 +121,6 @@ class Pipeline(Method):
         y = self._y_scale.apply(data.y)  # (S, N)
         self._latent.fit(relaxed, rng.child("latent"), self.cache)
         self._coordinates = Coordinates.draw(self._latent, self.axes, relaxed.x, y, rng)
-        self.search.read_rows(self._coordinates.z)
         inputs = GraphInputs(self._coordinates.z, y, relaxed.privileged, rng.child("graph"))
         found = self.graph.discover(inputs)
         device = pick_device(self.device)
@@ -125,6 +132,7 @@ class Pipeline(Method):
 
     def propose(self, starts: Tensor, rng: Streams) -> Iterator[Proposal]:
         """Search, and decode the results."""
+        self.search.prepare(self._coordinates.z, self._encode, self._snap)
         begun = self.search.begin(starts, self._data)  # (S, at most K, d)
         z = self._encode(begun).to(pick_device(self.device))  # (S, at most K, e)
         for step in self.search.run(z, self._model, rng, self._failures):
@@ -191,6 +199,10 @@ class Pipeline(Method):
         """Return the designs of coordinates; categories are the nearest ones."""
         x = self._coordinates.decode(z)
         return x if self._relaxation is None else self._relaxation.decode(x)
+
+    def _snap(self, z: Tensor) -> Tensor:  # (S, K, e) -> (S, K, e)
+        """Return the coordinates of whole categories; those of real designs are unchanged."""
+        return z if self._relaxation is None else self._encode(self._decode(z.cpu())).to(z)
 
     def _value(self, x: Tensor) -> Tensor:  # (S, K, d) -> (S, K)
         """Return the standardised value of designs by the model."""

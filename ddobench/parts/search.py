@@ -22,6 +22,7 @@ from ddobench.rng import Streams
 OPTIMISERS = ("gradient", "adam")
 BEGINNINGS = ("top", "starts")  # the best visible rows, or the starts of all methods
 
+Encode = Callable[[Tensor], Tensor]  # designs (S, K, d) -> their coordinates (S, K, e)
 # designs (S, K, d) -> their values (S, K) and the gradient of each value (S, K, d)
 Objective = Callable[[Tensor], tuple[Tensor, Tensor]]
 
@@ -43,9 +44,8 @@ class Search(ABC):
     version: ClassVar[int] = 1  # bump when the numbers of an unchanged config change
     leaps: ClassVar[bool] = False  # whether it needs a model with a `leap`
     reads_posterior: ClassVar[bool] = False  # whether it needs the posterior of a Gaussian process
-
-    def read_rows(self, rows: Tensor) -> None:  # noqa: B027 - (S, N, e); a default for all
-        """Take the coordinates of the visible rows; most searches do not need them."""
+    uses_gradient: ClassVar[bool] = True  # whether it needs a model with a gradient
+    needs_categories: ClassVar[bool] = False  # whether it is for categorical designs only
 
     def begin(self, starts: Tensor, data: Dataset) -> Tensor:  # noqa: ARG002
         """Return the visible designs to search from, (S, at most K, d).
@@ -53,6 +53,13 @@ class Search(ABC):
         By default these are `starts` (S, K, d), which are the same for all methods.
         """
         return starts
+
+    def prepare(self, rows: Tensor, encode: Encode, snap: Encode) -> None:  # noqa: B027
+        """Take the coordinates of the visible rows (S, N, e) and two maps, if a search needs them.
+
+        `encode` maps designs to coordinates. `snap` replaces coordinates (S, K, e) by those of the
+        design that they are decoded to, which differ where designs have whole categories.
+        """
 
     @abstractmethod
     def run(

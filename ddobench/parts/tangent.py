@@ -23,7 +23,7 @@ from torch import Tensor
 
 from ddobench.contracts import Dataset
 from ddobench.errors import UsageError, check_whole
-from ddobench.parts.search import AscentStep, Search, check_beginning, pick_beginning
+from ddobench.parts.search import AscentStep, Encode, Search, check_beginning, pick_beginning
 from ddobench.parts.surrogates import Model
 from ddobench.planes import LocalPlanes
 from ddobench.rng import Stream, Streams
@@ -39,6 +39,7 @@ class Tangent(Search):
     """Steps within the planes of the nearest rows, kept where they lead upwards and stay near."""
 
     name: ClassVar[str] = "tangent"
+    uses_gradient: ClassVar[bool] = False  # where there is none, it tries random directions
 
     begin_at: str = "top"
     designs: int = 128
@@ -60,7 +61,7 @@ class Tangent(Search):
         if not 0 < self.variance <= 1:
             raise UsageError(f"search.variance must be a share in (0, 1], got {self.variance}")
 
-    def read_rows(self, rows: Tensor) -> None:
+    def prepare(self, rows: Tensor, encode: Encode, snap: Encode) -> None:  # noqa: ARG002
         """Store the rows, on whose planes the search moves."""
         self._rows = rows
 

@@ -6,6 +6,7 @@ import os
 import shlex
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
@@ -13,34 +14,41 @@ import numpy as np
 import pandas as pd
 from pandas.api import types
 
-from ddobench.cli.argv import CONFIG_DIR, SentenceParser, complain
+from ddobench.cli.argv import CONFIG_DIR, SentenceParser, cannot_print, complain, quiet_output
 from ddobench.cli.main import use_plugins
 from ddobench.errors import UsageError
 from ddobench.progress import console, reporting
 from ddobench.propose.example_data import example_table
-from ddobench.propose.proposal_page import render_page
-from ddobench.propose.proposals import DEFAULT_METHOD, Options, Proposals, find_proposals
-from ddobench.propose.ranking import PREDICTED
-from ddobench.report.tables.formatting import format_number, to_csv
+from ddobench.propose.proposal_page import render_page, summarise
+from ddobench.propose.proposals import DEFAULT_K, DEFAULT_METHOD, Options, find_proposals
+from ddobench.report.tables.formatting import to_csv
 from ddobench.seeds import parse_seeds
 from ddobench.store.atomic import check_room, write_whole
 from ddobench.store.checks import printable
-from ddobench.tabular.rows import SUFFIXES, check_column, read_table
+from ddobench.tabular.files import GivenForm, TextForm, read_file
+from ddobench.tabular.rows import check_column
 
 PROGRAM = "python -m ddobench.propose"
 LONGEST_NAME = 200  # bytes of the name of a file that is written
 _EXAMPLE_OPTIONS = {"--example", "--out", "--seed", "--config-dir"}
-_COLUMN_OPTIONS = ("bounds", "fixed", "categorical", "whole", "drop")  # each for several columns
+# each for several columns
+_COLUMN_OPTIONS = (
+    "bounds", "fixed", "constraint", "categorical", "whole", "levels", "continuous", "drop",
+)  # fmt: skip
+OUT_SUFFIXES = (".csv", ".tsv", ".parquet")
 _EPILOG = """\
 examples:
   python -m ddobench.propose --example chain d=21 n=2000 --out table.csv
-  python -m ddobench.propose table.csv --target y --k 50 --out proposals.csv
+  python -m ddobench.propose table.csv --target y --out proposals.csv
   python -m ddobench.propose table.csv --target y --bounds x0=0:1 --fixed x3=0.5 --seed 0-4
+  python -m ddobench.propose recipes.xlsx --target cost --minimise --inside \\
+    --constraint "water + oil + salt = 1"
 
-A page of the same name (proposals.html) shows how the designs were found and how far to trust them.
-Nothing is uploaded. Exit code: 0, or 2 if the request cannot be carried out."""
+A page of the same name (proposals.html) compares the designs with the best row and says how far to
+trust them. Nothing is uploaded. Exit code: 0, or 2 if the request cannot be carried out."""
 
 
+@quiet_output()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     typed = sys.argv[1:] if arguments is None else list(arguments)
@@ -48,21 +56,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         log = logging.getLogger("ddobench")
         log.handlers = [logging.StreamHandler(sys.stderr)]
         log.setLevel(logging.INFO)
-    try:
-        try:
-            return _answer(typed)
-        finally:
-            if sys.stdout is not None:
-                sys.stdout.flush()
-    except BrokenPipeError:  # the reader left, as in `... | head -1`
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        for stream in (sys.stdout, sys.stderr):  # Python flushes them once more at its end
-            os.dup2(nowhere, stream.fileno())
-        return 141  # as if ended by SIGPIPE
-
-
-def _answer(typed: Sequence[str]) -> int:
-    """Run the command line; what is wrong with it is one sentence and exit code 2."""
     try:
         _run(typed)
     except UsageError as error:
@@ -74,9 +67,9 @@ def _answer(typed: Sequence[str]) -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
-    except BrokenPipeError:
-        raise
     except OSError as error:  # such as a folder whose name is too long
+        if isinstance(error, BrokenPipeError) or cannot_print(error):
+            raise
         name = f"{error.filename} cannot be used: " if error.filename else ""
         complain(printable(f"{name}{error.strerror or error}; give another file or folder"))
     return 0
@@ -84,7 +77,7 @@ def _answer(typed: Sequence[str]) -> int:
 
 def _run(typed: Sequence[str]) -> None:
     options = _parser().parse_intermixed_args(typed)
-    for name in ("categorical", "whole", "drop"):
+    for name in ("categorical", "whole", "continuous", "constraint", "drop"):
         _check_once(name, getattr(options, name))
     if options.config_dir is not None:
         if not options.config_dir.is_dir():
@@ -126,7 +119,9 @@ def _propose(options: argparse.Namespace, typed: str) -> None:
         )
     file, *overrides = options.words
     out = _check_out(options.out or Path("proposals.csv"))
-    table = read_table(file)
+    sep = "\t" if options.sep in ("tab", "\\t") else options.sep
+    source = read_file(file, GivenForm(sep, options.decimal, options.encoding))
+    table = source.table
     if out.resolve() == Path(file).resolve():
         raise UsageError(f"--out would overwrite the table {file}; give another name")
     check_column(options.target, table)
@@ -136,24 +131,32 @@ def _propose(options: argparse.Namespace, typed: str) -> None:
         seed=options.seed,
         overrides=overrides,
         minimise=options.minimise,
+        min_distance=options.min_distance,
+        same=options.same,
         bounds=_parse_bounds(options.bounds),
         inside=options.inside,
         fixed=_parse_fixed(options.fixed, table),
+        constraints=options.constraint,
         categorical=options.categorical,
         whole=options.whole or None,
+        levels=_parse_levels(options.levels, table),
+        continuous=options.continuous,
         drop=options.drop,
         check=options.check,
     )
     with reporting(len(parse_seeds(options.seed))):
         found = find_proposals(table, options.target, asked)
+    found = replace(found, notes=(*source.notes, *found.notes))
     page = out.with_suffix(".html")
     rendered = render_page(found, Path(file).name, out.name, f"{PROGRAM} {typed}")
-    _write(found.table, out)
+    _write(found.table, out, source.form)
     write_whole(page, rendered)
+    for sentence in found.notes:
+        _print(f"note: {sentence}", sys.stderr)
     for sentence in found.warnings:
         _print(f"warning: {sentence}", sys.stderr)
-    _print(f"{out}: {_summarise(found)}")
-    _print(f"{page}: how the designs were found, and how far to trust them")
+    _print(f"{out}: {summarise(found)}")
+    _print(f"{page}: what changes against the best row, and how far to trust it")
 
 
 def _print(line: str, stream: TextIO | None = None) -> None:
@@ -161,31 +164,22 @@ def _print(line: str, stream: TextIO | None = None) -> None:
     print(printable(line), file=stream)
 
 
-def _summarise(found: Proposals) -> str:
-    """Return one line on the result."""
-    y, predicted = found.rows.y, found.ranked.assessment[PREDICTED]
-    best = y.min() if found.options.minimise else y.max()
-    count = len(found.ranked.designs)
-    text = f"{count} design{'' if count == 1 else 's'} by {found.fitted.spec.method}"
-    if found.winners:
-        text += f", which chose {' and '.join(found.winners)}"
-    if predicted.notna().any():
-        span = dict.fromkeys(map(format_number, (predicted.iloc[0], predicted.iloc[-1])))
-        text += f", predicted {' to '.join(span)}"
-    return f"{text}; the best row has {format_number(best)}"
-
-
-def _write(table: pd.DataFrame, out: Path) -> None:
-    if out.suffix.lower() == ".parquet":
+def _write(table: pd.DataFrame, out: Path, form: TextForm | None = None) -> None:
+    """Write a table; a CSV file has the form of the table that was read."""
+    form = form or TextForm()
+    suffix = out.suffix.lower()
+    if suffix == ".parquet":
         write_whole(out, table.to_parquet(index=False))
     else:
-        write_whole(out, to_csv(table, controls=True))
+        sep = "\t" if suffix == ".tsv" else form.sep
+        text = to_csv(table, controls=True, sep=sep, decimal=form.decimal)
+        write_whole(out, text.encode(form.encoding))
 
 
 def _check_out(out: Path) -> Path:
     """Raise unless a table and its page can be written, before anything is computed."""
-    if out.suffix.lower() not in SUFFIXES:
-        raise UsageError(f"--out must end in {' or '.join(SUFFIXES)}, got {out.name!r}")
+    if out.suffix.lower() not in OUT_SUFFIXES:
+        raise UsageError(f"--out must end in {' or '.join(OUT_SUFFIXES)}, got {out.name!r}")
     if "\0" in str(out) or len(os.fsencode(out.name)) > LONGEST_NAME:
         raise UsageError(
             f"--out must be a file name of at most {LONGEST_NAME} bytes, got {out.name[:40]!r}"
@@ -221,6 +215,21 @@ def _parse_bounds(words: Sequence[str]) -> dict[str, tuple[float | None, float |
             raise UsageError(f"--bounds must be NAME=LOW:HIGH, got {word!r}") from None
         bounds[name] = (low, high)
     return bounds
+
+
+def _parse_levels(words: Sequence[str], table: pd.DataFrame) -> dict[str, list[float] | None]:
+    """Parse `name` or `name=number,number,...`."""
+    levels: dict[str, list[float] | None] = {}
+    for word in words:
+        name, equals, numbers = word.rpartition("=")
+        if not equals or word in table:
+            name, equals = word, ""
+        _check_once("levels", [*levels, name])
+        try:
+            levels[name] = [float(one) for one in numbers.split(",")] if equals else None
+        except ValueError:
+            raise UsageError(f"--levels must be NAME or NAME=0,10,20, got {word!r}") from None
+    return levels
 
 
 def _parse_fixed(words: Sequence[str], table: pd.DataFrame) -> dict[str, Any]:
@@ -296,11 +305,12 @@ def _parser() -> argparse.ArgumentParser:
         metavar="TABLE [NAME=VALUE ...]",
         nargs="*",
         default=[],
-        help="a CSV or Parquet file, then any settings of a run (budget=small)",
+        help="a CSV, TSV, Excel or Parquet file, then any settings of a run (budget=small)",
     )
     add("--target", action=_Once, metavar="NAME", help="the column of values")
     add(
         "--minimise",
+        "--minimize",
         action=_Once,
         nargs=0,
         const=True,
@@ -313,7 +323,28 @@ def _parser() -> argparse.ArgumentParser:
         default=DEFAULT_METHOD,
         help="the method that proposes (default: %(default)s)",
     )
-    add("--k", action=_Once, type=int, default=128, help="how many designs (default: %(default)s)")
+    add(
+        "--k",
+        action=_Once,
+        type=int,
+        default=DEFAULT_K,
+        help="how many designs (default: %(default)s)",
+    )
+    add(
+        "--min-distance",
+        action=_Once,
+        type=float,
+        metavar="TIMES",
+        help="how far designs are apart at least, in typical distances between rows (default: 1)",
+    )
+    add(
+        "--same",
+        action=_Once,
+        nargs=0,
+        const=True,
+        default=False,
+        help="the k best designs, though they may be nearly the same",
+    )
     add(
         "--seed",
         action=_Once,
@@ -325,7 +356,7 @@ def _parser() -> argparse.ArgumentParser:
         action=_Once,
         type=Path,
         metavar="FILE",
-        help="the file to write, .csv or .parquet (default: proposals.csv)",
+        help="the file to write, .csv, .tsv or .parquet (default: proposals.csv)",
     )
     add(
         "--bounds",
@@ -350,6 +381,13 @@ def _parser() -> argparse.ArgumentParser:
         help="an entry that every design must have; repeat for other columns",
     )
     add(
+        "--constraint",
+        action="append",
+        default=[],
+        metavar="SUM",
+        help="a linear constraint between columns, as 'a + b <= 1' or 'a + b + c = 1'; repeatable",
+    )
+    add(
         "--categorical",
         action="append",
         default=[],
@@ -363,6 +401,20 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME",
         help="a column of whole numbers (default: those written without a decimal point)",
     )
+    add(
+        "--levels",
+        action="append",
+        default=[],
+        metavar="NAME[=N,N,...]",
+        help="a column that has only the numbers of the rows, or these (default: those with few)",
+    )
+    add(
+        "--continuous",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a column that may have other numbers than the few of the rows",
+    )
     add("--drop", action="append", default=[], metavar="NAME", help="a column to leave out")
     add(
         "--no-check",
@@ -371,8 +423,11 @@ def _parser() -> argparse.ArgumentParser:
         nargs=0,
         const=False,
         default=True,
-        help="skip the check that fits without the best rows and predicts them",
+        help="skip the check that fits without some rows and predicts them",
     )
+    add("--sep", action=_Once, metavar="SIGN", help="between columns (default: detected)")
+    add("--decimal", action=_Once, metavar="SIGN", help=". or , (default: detected)")
+    add("--encoding", action=_Once, metavar="NAME", help="as cp1252 (default: detected)")
     add(
         "--config-dir",
         action=_Once,

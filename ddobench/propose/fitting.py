@@ -1,4 +1,4 @@
-"""A method fitted to a user's rows for one or more seeds, and the check on held-out best rows.
+"""A method fitted to a user's rows for one or more seeds, and the check on held-out rows.
 
 Random streams are those of a benchmark run: a method fits with `method/fit` and proposes with
 `method/propose` of its seed. It starts from rows drawn as tasks of the family RBF draw them (`rbf`,
@@ -17,20 +17,21 @@ from torch import Tensor
 
 from ddobench.contracts import Dataset, Method, Space
 from ddobench.errors import UsageError
-from ddobench.judging import HeldOut, Reference
+from ddobench.models.training import rank_correlation
 from ddobench.progress import active, stage
 from ddobench.rng import Streams
 from ddobench.runner.run import FIT, PROPOSE, collect, draw_starts
 from ddobench.runner.spec import Specification
 from ddobench.seeds import format_seeds
-from ddobench.tabular.encodings import Encoding, split_best
+from ddobench.tabular.encodings import Encoding
 from ddobench.tabular.rows import Values
 
 log = logging.getLogger(__name__)
 
 START_STREAM = "task/RBF"
-HIDE = 80.0  # percentile of the values above which the check hides rows
-FEWEST_HIDDEN = 5  # rows that the check needs
+HELD_OUT = 0.1  # of the rows: so many of the best, and so many of the others
+FEWEST_HELD_OUT = 5  # of either
+COVERAGE = 0.9  # of the held-out errors are within an interval
 
 Codes = NDArray[np.float64]  # (K, e) encoded designs
 
@@ -49,8 +50,9 @@ class SeedProposals:
     """The designs that one seed proposes, encoded, and the method's own values of them."""
 
     seed: int
-    codes: Codes  # (K, e)
-    predicted: Values | None  # (K,)
+    codes: Codes  # (P, e) of the last iteration, then on the way there
+    predicted: Values | None  # (P,)
+    last: NDArray[np.bool_]  # (P,) which are of the last iteration
 
 
 class FittedMethod:
@@ -81,11 +83,12 @@ class FittedMethod:
         self._check_failures()
 
     def propose(
-        self, count: int, constrain: Callable[[Codes], Codes] | None = None
+        self, count: int, constrain: Callable[[Codes], Codes] | None = None, way_points: int = 0
     ) -> list[SeedProposals]:
         """Return the designs of the last iteration of every seed, started from `count` rows.
 
-        `constrain` moves the starts to where designs are allowed.
+        `constrain` moves the starts to where designs are allowed. So many `way_points`, evenly
+        spaced between each start and its last design, follow if there is a model to predict them.
         """
         found = []
         for batch in self.batches:
@@ -94,12 +97,21 @@ class FittedMethod:
                 starts = torch.stack([torch.from_numpy(constrain(x.numpy())) for x in starts])
             trajectory = collect(batch.method, starts, Streams(batch.seeds, PROPOSE))
             self._add_failures(batch)
-            predicted = trajectory.predicted[-1]
+            designs, predicted = trajectory.designs[-1], trajectory.predicted[-1]
+            last = np.arange(designs.shape[1] * (1 + way_points)) < designs.shape[1]
+            between = _interpolate(starts, designs, way_points)
+            values = None if between is None else batch.method.predict(between)
+            if between is None or values is None or predicted is None:
+                last = last[last]
+            else:
+                designs = torch.cat([designs.to(between), between], dim=1)  # (S, P, e)
+                predicted = torch.cat([predicted.to(values), values.detach().cpu()], dim=1)
             found += [
                 SeedProposals(
                     seed=seed,
-                    codes=trajectory.designs[-1][i].double().numpy(),
+                    codes=designs[i].double().numpy(),
                     predicted=None if predicted is None else predicted[i].double().numpy(),
+                    last=last,
                 )
                 for i, seed in enumerate(batch.seeds)
                 if seed not in self.failures
@@ -144,6 +156,18 @@ class FittedMethod:
             )
 
 
+def _interpolate(starts: Tensor, last: Tensor, count: int) -> Tensor | None:  # (S, K, e) both
+    """Return designs between starts and last designs, (S, count * K, e).
+
+    None if there are none, such as between categories, or from all starts to the same design.
+    """
+    if not count or starts.shape != last.shape or (last == last[:, :1]).all():
+        return None
+    last = last.to(starts)
+    shares = torch.arange(1, count + 1) / (count + 1)
+    return torch.cat([starts + float(share) * (last - starts) for share in shares], dim=1)
+
+
 def finite_rows(predicted: Values | None) -> Values | None:  # (S, K)
     """Return the seeds whose predictions are all finite, None if there are none."""
     if predicted is None:
@@ -163,34 +187,50 @@ def _repeat(values: Values, seeds: int) -> Tensor:  # (...) -> (S, ...)
 
 @dataclass(frozen=True)
 class HeldOutCheck:
-    """How a model predicts the best rows when fitted to the other rows only."""
+    """How a model predicts rows that it was not fitted to: some of the best, some of the others."""
 
-    hidden: NDArray[np.bool_]  # (N,)
-    predicted: Values  # of the hidden rows, larger is better
-    held_out: HeldOut
-    chance: float  # mean value of all hidden rows, in standard deviations
-    bias: float  # mean of prediction minus value, in standard deviations
+    method: str
+    rows: NDArray[np.intp]  # (H,) that were held out
+    fitted: NDArray[np.intp]  # (N - H,) the others
+    best: NDArray[np.bool_]  # (H,) which are the best rows of the table
+    predicted: Values  # (H,) larger is better
+    rank: float  # correlation of predictions and values
+    best_rank: float  # within the best rows
+    error: float  # that 90 % of the best rows, and 90 % of the others, do not exceed
 
 
 def check_held_out(
     spec: Specification, encoding: Encoding, codes: Codes, y: Values, seed: int
 ) -> HeldOutCheck | None:
-    """Fit without the best rows and predict them; None with too few rows or without a model."""
-    hidden = split_best(y, HIDE)
-    if hidden.sum() < FEWEST_HIDDEN or np.ptp(y[~hidden]) == 0:
+    """Fit without some rows and predict them; None with too few rows or without a model.
+
+    Half of them are the best rows, as designs should be better still; the others are drawn.
+    """
+    count = max(FEWEST_HELD_OUT, round(HELD_OUT * len(y)))
+    if len(y) < 4 * count:
+        return None
+    order = np.argsort(-y, kind="stable")
+    drawn = Streams([seed], "check").permutation(len(y) - count)[0, :count].numpy()
+    held_out = np.concatenate([order[:count], order[count:][drawn]])
+    others = np.setdiff1d(np.arange(len(y)), held_out)
+    if np.ptp(y[others]) == 0:
         return None
     fitted = FittedMethod(spec, encoding)
-    log.info("checking %s: fitting without the best %d rows", spec.method, hidden.sum())
-    with stage("without the best rows"):
-        fitted.fit(codes[~hidden], y[~hidden], [seed])
-    predicted = fitted.predict(codes[hidden])
+    log.info("checking %s: fitting without %d rows", spec.method, len(held_out))
+    with stage("without some rows"):
+        fitted.fit(codes[others], y[others], [seed])
+    predicted = fitted.predict_mean(codes[held_out])
     if predicted is None:
         return None
-    reference = Reference.of(y[~hidden], float("nan"))
+    best = np.arange(2 * count) < count
+    errors = np.abs(y[held_out] - predicted)
     return HeldOutCheck(
-        hidden=hidden,
-        predicted=predicted[0],
-        held_out=HeldOut.of(y[hidden], predicted[0], reference),
-        chance=float(reference.standardise(y[hidden]).mean()),
-        bias=float((predicted[0] - y[hidden]).mean() / reference.sd),
+        method=spec.method,
+        rows=held_out,
+        fitted=others,
+        best=best,
+        predicted=predicted,
+        rank=rank_correlation(predicted, y[held_out]),
+        best_rank=rank_correlation(predicted[best], y[held_out][best]),
+        error=max(float(np.quantile(errors[group], COVERAGE)) for group in (best, ~best)),
     )

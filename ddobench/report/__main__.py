@@ -2,8 +2,10 @@
 
 import re
 import sys
+from pathlib import Path
 from typing import Any
 
+from ddobench.cli.argv import quiet_output
 from ddobench.cli.main import run_hydra
 
 _FILTER = re.compile(r"(?:only\.)?(task|method|d|n|seed|budget)=(.*)", re.DOTALL)
@@ -30,7 +32,7 @@ def job(cfg: Any, _: object) -> None:
     plain: Any = OmegaConf.to_container(cfg, resolve=True)
     with reporting_late():
         written = write_report(
-            read_folder(plain["results_dir"]),
+            _read_folders(plain["results_dir"]),
             read_folder(plain["report_dir"], "report_dir"),
             filters=plain["only"],
             remarks=plain["remarks"],
@@ -41,6 +43,17 @@ def job(cfg: Any, _: object) -> None:
     print(written.message)
 
 
+def _read_folders(value: Any) -> Any:
+    """Return the folder of `results_dir`, or those of `[a,b]` unless a folder has that name."""
+    from ddobench.cli.argv import read_folder
+
+    listed = isinstance(value, str) and value.startswith("[") and value.endswith("]")
+    if not listed or Path(value).exists():
+        return read_folder(value)
+    return [read_folder(word.strip(" '\"")) for word in value[1:-1].split(",")]
+
+
+@quiet_output()
 def main() -> None:
     """Run the command line."""
     sys.argv[1:] = [format_filter(word) for word in sys.argv[1:]]

@@ -6,6 +6,7 @@ run stays.
 """
 
 import logging
+import os
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -47,7 +48,8 @@ from ddobench.scores import (
 from ddobench.seeds import parse_seeds
 from ddobench.store import runs as store
 from ddobench.store.checks import printable
-from ddobench.store.records import TaskSample
+from ddobench.store.published import PUBLISHED, published
+from ddobench.store.records import DATA, TaskSample
 
 log = logging.getLogger(__name__)
 
@@ -55,9 +57,11 @@ FILTERS = ("task", "method", "d", "n", "seed", "budget")
 _WORDS = (
     *("task", "method", "status", "reason", "task_variant", "method_variant", "budget"),
     *("privileges", "label", "color", "regret_unit", "digest", "command", "revision", "finished"),
+    DATA,
 )
 _WHOLES = ("d", "n", "seed")
-_SCALES = ("y_sd",)  # the standard deviation of the visible values
+_SCALES = ("y_mean", "y_sd", "y_min", "y_max")  # of the visible values
+_SAME_ROWS = 1e-3  # standard deviations between the same numbers of two machines, at most
 _PACKAGES = ("ddobench", "torch", "numpy", "scipy")
 
 
@@ -78,7 +82,7 @@ class ReportData:
 
     def diagnostics(self, path: str) -> dict[str, Any]:
         """Read the diagnostics of one run; this opens its file."""
-        if self.folder is None:
+        if self.folder is None or not path:  # a published score
             return {}
         usable, odd = keep_usable(store.read_diagnostics(self.folder / path))
         if odd and path not in self.warned:
@@ -160,21 +164,23 @@ class ReportData:
     @classmethod
     def read(
         cls,
-        folder: Path,
+        folders: Path | Sequence[Path],
         filters: Mapping[str, Any] | None = None,
         remarks: MethodRemarks = (),
     ) -> "ReportData":
-        """Read the runs of a results folder that pass the filters."""
-        found = store.survey(folder)
+        """Read the runs of results folders that pass the filters; see `read_sources`."""
+        sources = [folders] if isinstance(folders, Path) else list(folders)
+        found = read_sources(sources)
+        own = [source for source in sources if str(source) != PUBLISHED]
         data = cls.of(
-            found.runs, filters, store.load_samples(folder), found.curves,
-            find_remarks(found.runs, found.configs, remarks),
+            found.runs, filters, [one for source in own for one in store.load_samples(source)],
+            found.curves, find_remarks(found.runs, found.configs, remarks),
         )  # fmt: skip
         return replace(
             data,
             configs=found.configs,
             provenance=found.provenance,
-            folder=folder,
+            folder=own[0] if own else None,
             left_out=found.left_out,
         )
 
@@ -189,12 +195,86 @@ class ReportData:
     ) -> "ReportData":
         """Prepare the stored runs that pass the filters; `remarks` are by digest."""
         uniform = _with_ends_of_curves(make_uniform(stored, curves), curves)
+        uniform = _keep_rows_apart(uniform)
         uniform[BEST_VISIBLE.name] = best_visible_values(uniform)
         runs = filter_runs(_keep_configurations_apart(uniform), filters or {})
         runs = runs.sort_values([*BY_SIZE, *SERIES, "seed"], ignore_index=True)
         shown = set(runs[["task", "task_variant", "d", "n"]].itertuples(index=False, name=None))
         kept = [p for p in samples if (p.task, p.task_variant, p.d, p.n) in shown]
         return cls(runs, assign_styles(runs, remarks), kept, _curves_of(runs, curves), len(stored))
+
+
+def read_sources(sources: Sequence[str | Path], like: pd.DataFrame | None = None) -> store.Survey:
+    """Read several results folders in one; of the same run the first counts.
+
+    `published` are the published scores, without curves: those at the sizes of `like`, or of the
+    other folders if there are any. Paths of runs start at the first folder.
+    """
+    folders = [Path(source) for source in sources if str(source) != PUBLISHED]
+    found = [_survey_from(folder, folders[0]) for folder in folders]
+    frames = [one.runs for one in found]
+    if any(str(source) == PUBLISHED for source in sources):
+        known = published().assign(path="")
+        beside = [like] if like is not None else [one for one in frames if len(one)]
+        if beside:
+            sizes = pd.concat([one[BY_SIZE] for one in beside]).drop_duplicates()
+            known = known.merge(sizes, on=BY_SIZE)
+        frames.append(known)
+    if len(frames) == 1:
+        return found[0] if found else store.Survey(frames[0], _NO_CURVES, {}, {}, {})
+    runs = pd.concat([one for one in frames if len(one)] or frames[:1], ignore_index=True)
+    return store.Survey(
+        runs=runs.drop_duplicates(["digest", "seed"], ignore_index=True),
+        curves=pd.concat([one.curves for one in found], ignore_index=True).drop_duplicates(
+            ["digest", "seed", "iteration"]
+        ) if found else _NO_CURVES,
+        configs={digest: one for each in reversed(found) for digest, one in each.configs.items()},
+        provenance={path: one for each in found for path, one in each.provenance.items()},
+        left_out={path: reason for each in found for path, reason in each.left_out.items()},
+    )  # fmt: skip
+
+
+_NO_CURVES = pd.DataFrame(columns=["digest", "seed", "iteration", *curve_names()])
+
+
+def _survey_from(folder: Path, first: Path) -> store.Survey:
+    """Read a results folder, with paths that start at another one."""
+    found = store.survey(folder)
+    if folder == first:
+        return found
+    way = os.path.relpath(folder, first)
+    return replace(
+        found,
+        runs=found.runs.assign(path=[f"{way}/{path}" for path in found.runs["path"]]),
+        provenance={f"{way}/{path}": one for path, one in found.provenance.items()},
+        left_out={f"{way}/{path}": reason for path, reason in found.left_out.items()},
+    )
+
+
+def _keep_rows_apart(runs: pd.DataFrame) -> pd.DataFrame:
+    """Name the variant of a task otherwise where a run saw other rows than most of its seed.
+
+    Runs of the same task, size and seed see the same rows, so that they can be paired. That is
+    checked by the digest of the rows, and by their mean, deviation, least and largest value, which
+    older runs have too.
+    """
+    seeds = [runs[name] for name in [*BY_SIZE, "seed"]]
+    usual = runs[[*_SCALES]].groupby(seeds).transform("median")
+    slack = _SAME_ROWS * usual["y_sd"].abs()
+    other = (runs[[*_SCALES]] - usual).abs().gt(slack, axis=0).any(axis=1)
+    known = runs[DATA].where(runs[DATA] != "")
+    if (known.groupby(seeds).transform("nunique") > 1).any():
+        most = known.groupby(seeds).transform(lambda own: own.mode().iloc[0] if own.any() else "")
+        other |= known.notna() & (known != most)
+    if not other.any():
+        return runs
+    names = ", ".join(sorted(set(runs.loc[other, "method"]))[:5])
+    log.warning(
+        "%d runs saw other rows than the others of their task, size and seed, and are kept apart: "
+        "%s", int(other.sum()), printable(names),
+    )  # fmt: skip
+    named = (runs["task_variant"] + " rows=" + known.fillna("other").str[:8]).str.strip()
+    return runs.assign(task_variant=runs["task_variant"].where(~other, named))
 
 
 def _curves_of(runs: pd.DataFrame, stored: pd.DataFrame | None) -> pd.DataFrame:
@@ -209,7 +289,7 @@ def _curves_of(runs: pd.DataFrame, stored: pd.DataFrame | None) -> pd.DataFrame:
 
 def make_uniform(stored: pd.DataFrame, curves: pd.DataFrame | None = None) -> pd.DataFrame:
     """Keep the known columns, each in its type; a column that is missing is empty or NaN."""
-    known = {*_WORDS, *stored_names(), *_SCALES, *_WHOLES, *PARTS, "path"}
+    known = {*_WORDS, *stored_names(), *unstored_curves(), *_SCALES, *_WHOLES, *PARTS, "path"}
     runs = stored[[name for name in stored if name in known]].copy()
     for column in _WORDS:
         words = runs[column] if column in runs else pd.Series("", index=runs.index, dtype=object)
@@ -235,17 +315,22 @@ def _keep_configurations_apart(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _with_ends_of_curves(runs: pd.DataFrame, curves: pd.DataFrame | None) -> pd.DataFrame:
-    """Add the scores that are not stored: the last known number of a curve, else NaN."""
+    """Add the scores that are not stored: the last known number of a curve, else NaN.
+
+    The published scores have them already.
+    """
     wanted = unstored_curves()
+    given = runs.reindex(columns=[*wanted]).astype(float)
     runs = runs.drop(columns=[*wanted], errors="ignore")
     if curves is None or not {"digest", "seed", "iteration"} <= {*curves}:
-        return runs.assign(**dict.fromkeys(wanted, float("nan")))
+        return runs.assign(**given)
     ordered = drop_unusable_points(curves).sort_values("iteration", kind="stable")
     for name, curve in wanted.items():
         known = ordered.dropna(subset=curve) if curve in ordered else ordered.head(0)
         last = known.drop_duplicates(["digest", "seed"], keep="last")
         ends = last[["digest", "seed"]].assign(**{name: last.get(curve, float("nan"))})
         runs = runs.merge(ends, on=["digest", "seed"], how="left")
+        runs[name] = runs[name].where(runs[name].notna(), given[name].to_numpy())
     return runs
 
 

@@ -38,6 +38,7 @@ def write_readme(
         *(_figure(figure) for figure in leading[:1]),
         "The full report: [index.html](index.html). All numbers: [tables](tables).\n",
         *_leaderboard(tables["leaderboard"]),
+        *_parity(tables["parity"]),
         *_claims(tables, judged),
         *_not_reproduced(judged),
     ]
@@ -60,6 +61,13 @@ def _leaderboard(table: Table) -> list[str]:
             parts += [f"### {_text(group.title)}\n", markdown_group(group)]
     rest = sum(not group.rows[0]["lead"] for group in table.groups)
     return [*parts, f"{rest} more sizes: [leaderboard.md](tables/leaderboard.md).\n"]
+
+
+def _parity(table: Table) -> list[str]:
+    if not table.groups:
+        return []
+    parts = [f"## {_text(table.title)}\n", f"{_text(table.note)}\n"]
+    return [*parts, *map(markdown_group, table.groups)]
 
 
 def _claims(tables: Mapping[str, Table], judged: Judgement) -> list[str]:

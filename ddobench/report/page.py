@@ -4,7 +4,7 @@ import base64
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
 from zlib import crc32
@@ -29,7 +29,7 @@ from ddobench.report.tables.formatting import (
 )
 from ddobench.report.tables.leaderboard import position_of
 from ddobench.report.tables.select import BY_SIZE, SERIES
-from ddobench.report.tables.styles import explain_signs
+from ddobench.report.tables.styles import explain_signs, paper_of
 from ddobench.report.verdicts import (
     NOTE,
     Judgement,
@@ -45,6 +45,7 @@ MOST_BYTES = 1_000_000  # of the figures in the page, so that it opens quickly o
 FIRST_SWEEP = "python -m ddobench -m 'method=glob(*)' task=quadratic d=10,20,40 seed=0-9"
 _OF_TASK = ("controls", "settings", "choices", "pairs", "scores")  # tables in a task's section
 _OVERALL = ("standings", "cross", "cross_levels")  # tables across tasks
+_FIELD = ("parity", "protocol")  # tables in the form of other papers
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,7 @@ def render_page(contents: Contents) -> str:
         claims_note=NOTE,
         overall=[_figure_part(figure, contents) for figure in aside if not figure.task],
         overall_tables=[contents.tables[name] for name in _OVERALL],
+        field_tables=[_across_tasks(contents.tables[name]) for name in _FIELD],
         leads=leads,
         other_boards=[group for group in board if group not in leads],
         omitted=list_omitted(data),
@@ -114,10 +116,16 @@ def render_page(contents: Contents) -> str:
         first_sweep=FIRST_SWEEP,
         few=FEW,
         style_of=data.style,
+        paper=paper_of,
         position=lambda row: position_of(row["gain_low"], row["gain_high"]),
         address=lambda row: addresses[tuple(row[name] for name in [*BY_SIZE, *SERIES])],
     )
     return escape_controls(page)  # `pack` does the same for what it compresses
+
+
+def _across_tasks(table: Table) -> Table:
+    """Keep the groups that are not about one task, which are in files only."""
+    return replace(table, groups=[group for group in table.groups if not group.task])
 
 
 def _looks(data: ReportData) -> list[tuple[str, str]]:

@@ -31,6 +31,12 @@ from ddobench.report.tables.leaderboard import (
     describe_scores,
 )
 from ddobench.report.tables.paired import describe_controls, describe_pairs
+from ddobench.report.tables.protocol import (
+    describe_parity,
+    describe_protocol,
+    parity_table,
+    percentile_table,
+)
 from ddobench.report.tables.run_costs import (
     command_table,
     cpu_table,
@@ -45,6 +51,7 @@ from ddobench.report.tables.styles import MethodRemarks, explain_signs
 from ddobench.report.verdicts import Judgement, describe_readings, describe_verdicts, judge_all
 from ddobench.store.atomic import write_whole
 from ddobench.store.checks import printable
+from ddobench.store.published import PUBLISHED
 
 MANIFEST = "manifest.json"
 FOLDERS = ("figures", "tables")
@@ -62,7 +69,7 @@ class Written:
 
 
 def write_report(
-    results_dir: str | Path,
+    results_dir: str | Path | Sequence[str | Path],
     report_dir: str | Path,
     filters: Mapping[str, Any] | None = None,
     remarks: Remarks | None = None,
@@ -72,13 +79,13 @@ def write_report(
 ) -> Written:
     """Write tables, figures and the page of the stored runs that pass the filters.
 
+    `results_dir` is a folder or several; among several, "published" are the published scores.
     A filter is a column of the runs (task, method, d, n, seed, budget) with one or more values. The
     remarks on tasks and methods and the file of claims default to those of the package, the formats
     of figures to all.
     """
     endings = _check_formats(formats)
-    source, target = Path(results_dir), Path(report_dir)
-    _check_exists(source)
+    sources, target = _list_sources(results_dir), Path(report_dir)
     unknown = sorted(set(filters or {}) - set(FILTERS))
     if unknown:
         raise UsageError(f"a filter must be one of {', '.join(FILTERS)}, got {unknown[0]!r}")
@@ -86,12 +93,12 @@ def write_report(
     text = resources.files("ddobench.conf").joinpath("report.yaml").read_text(encoding="utf-8")
     packaged = yaml.safe_load(text)
     noted = packaged["method_remarks"] if method_remarks is None else method_remarks
-    data = ReportData.read(source, filters, noted)
+    data = ReportData.read(sources, filters, noted)
     judged = judge_all(data.runs, claimed)
     tables = make_tables(data, judged)
     figures = list(make_figures(data))
     rendered = render_all(figures, [end for end in FORMATS if end in endings])
-    command = _report_command(source, target, filters or {}, claims, endings)
+    command = _report_command(sources, target, filters or {}, claims, endings)
     page = render_page(
         Contents(
             data=data,
@@ -100,7 +107,7 @@ def write_report(
             tables=tables,
             origins=find_origins(data),
             remarks=packaged["remarks"] if remarks is None else remarks,
-            source=_from_here(source),
+            source=_join_sources(sources),
             command=command,
             judged=judged,
             formats=endings,
@@ -135,6 +142,22 @@ def write_report(
     return Written(target / "index.html", files, message)
 
 
+def _list_sources(given: str | Path | Sequence[str | Path]) -> list[Path]:
+    """Return the folders of a request, which must exist."""
+    sources = [Path(one) for one in ([given] if isinstance(given, str | Path) else given)]
+    if not sources:
+        raise UsageError("results_dir must be a folder or several, got none")
+    for source in sources:
+        if str(source) != PUBLISHED:
+            _check_exists(source)
+    return sources
+
+
+def _join_sources(sources: Sequence[Path]) -> str:
+    names = [PUBLISHED if str(one) == PUBLISHED else _from_here(one) for one in sources]
+    return names[0] if len(names) == 1 else f"[{','.join(names)}]"
+
+
 def _check_exists(source: Path) -> None:
     """Raise if there is no such folder."""
     try:
@@ -154,7 +177,8 @@ def make_tables(data: ReportData, judged: Judgement) -> dict[str, Table]:
     tables = [
         describe_leaderboard(data.board, data.scores),
         describe_scores(data.scores, notes),
-        describe_scores(data.scores, notes, "protocol"),
+        describe_protocol(data.scores, percentile_table(data.runs, data.board, data.styles)),
+        describe_parity(parity_table(data.runs)),
         describe_verdicts(judged.verdicts),
         describe_readings(judged),
         describe_controls(data.controls),
@@ -199,14 +223,14 @@ def _check_formats(formats: str | Sequence[str] | None) -> list[str]:
 
 
 def _report_command(
-    source: Path,
+    sources: Sequence[Path],
     target: Path,
     filters: Mapping[str, Any],
     claims: str | Path | None,
     endings: Sequence[str],
 ) -> str:
     """Return the command that writes this report again."""
-    words = [f"results_dir={_from_here(source)}", f"report_dir={_from_here(target)}"]
+    words = [f"results_dir={_join_sources(sources)}", f"report_dir={_from_here(target)}"]
     for name, wanted in filters.items():
         if wanted is not None:
             values = wanted if isinstance(wanted, list | tuple) else [wanted]

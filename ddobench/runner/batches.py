@@ -4,16 +4,25 @@ The only module that catches the errors of a run.
 """
 
 import logging
-import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from ddobench.contracts import Method, Task
-from ddobench.errors import LONGEST_MESSAGE, StorageError, locate, read_message
+from ddobench.errors import (
+    LONGEST_MESSAGE,
+    OutputError,
+    StorageError,
+    UsageError,
+    check_whole,
+    describe_error,
+    format_trace,
+    locate,
+)
 from ddobench.progress import active
+from ddobench.runner.isolation import MethodError, limited
 from ddobench.runner.limits import TimeLimitError, fit_seeds, is_out_of_memory, time_limit
 from ddobench.runner.process_state import exit_as_error, restored_process
 from ddobench.runner.provenance import describe_machine
@@ -24,8 +33,6 @@ from ddobench.store.cache import ArrayCache
 from ddobench.store.checks import read_sample
 from ddobench.store.records import Record
 from ddobench.store.runs import Place, Store
-
-_LONGEST_LINE = 10_000  # characters of a traceback
 
 log = logging.getLogger(__name__)
 
@@ -59,11 +66,18 @@ def execute(spec: Specification, seeds: Sequence[int], store: Store, command: st
     if not missing:
         return Outcome()
     store.check_room(place)
-    task, method = spec.build()
-    size = _batch_size(spec, method, len(missing))
-    del method  # each batch builds its own, and its memory is free when the batch is over
-    job = _Job(spec, task, store, place, store.cache(spec.task_digest), _base_row(spec, command))
+    cache, base = store.cache(spec.task_digest), _base_row(spec, command)
+    job = _Job(spec, spec.build_task(), store, place, cache, base)
     total = Outcome()
+    try:
+        job.unused.append(spec.build_method())
+        with exit_as_error():
+            size = _batch_size(spec, job.unused[0], len(missing))
+    except BaseException as error:
+        _raise_if_final(error)
+        if isinstance(error, UsageError) and not job.unused:
+            raise  # an error of the request
+        return sum((job.fail(seed, error) for seed in missing), total)
     for start in range(0, len(missing), size):
         batch = missing[start : start + size]
         active().begin(f"{spec.title} seed {format_seeds(batch)}")
@@ -75,6 +89,8 @@ def execute(spec: Specification, seeds: Sequence[int], store: Store, command: st
 
 def _batch_size(spec: Specification, method: Method, seeds: int) -> int:
     """Return how many seeds run at once; log it if memory is the limit."""
+    if method.seeds_at_once is not None:
+        check_whole("seeds_at_once", method.seeds_at_once, 1)
     size = min(seeds, method.seeds_at_once or seeds)
     room = fit_seeds(spec.n, spec.d, spec.memory_gb, method.working_bytes(spec.n, spec.d))
     if room is None or room >= size:
@@ -96,6 +112,8 @@ class _Job:
     place: Place
     cache: ArrayCache
     base: dict[str, Any]  # what all rows have in common
+    # The method of the first batch. Each has its own, whose memory is free when the batch is over.
+    unused: list[Method] = field(default_factory=list)
 
     def run(self, seeds: Sequence[int]) -> Outcome:
         """Run a batch and store its records; a batch that fails is split and tried again."""
@@ -104,13 +122,17 @@ class _Job:
         except BaseException as error:  # SystemExit too: signals arrive as KeyboardInterrupt
             _raise_if_final(error)
             if len(seeds) == 1:
-                failed = {"seed": seeds[0], "status": "failed", "reason": _reason(error)}
-                return self._store(Record({**self.base, **failed}), error)
+                return self.fail(seeds[0], error)
             parts = self._split(seeds, error)
         else:
             return sum((self._store(record) for record in records), Outcome())
         # After the except block the error is gone, and with it the memory of this batch.
         return sum((self.run(part) for part in parts), Outcome())
+
+    def fail(self, seed: int, error: BaseException) -> Outcome:
+        """Store the error of a run that has no record."""
+        failed = {"seed": seed, "status": "failed", "reason": _reason(error)}
+        return self._store(Record({**self.base, **failed}), error)
 
     def _try(self, seeds: Sequence[int]) -> list[Record]:
         limit = time_limit(self.spec.timeout, len(seeds))
@@ -118,9 +140,10 @@ class _Job:
             sample = self.store.sample(self.spec.task, self.spec.task_digest)
             if not _is_readable(sample):
                 self.store.write_sample(sample, sample_task(self.spec, self.task, seeds[0]))
-            method = self.spec.build_method()
+            method = self.unused.pop() if self.unused else self.spec.build_method()
             method.cache = self.cache
-            return run_seeds(self.spec, self.task, method, seeds, self.base, deadline)
+            with limited(method, deadline):
+                return run_seeds(self.spec, self.task, method, seeds, self.base, deadline)
 
     def _split(self, seeds: Sequence[int], error: BaseException) -> list[Sequence[int]]:
         """Return the batches to try after one has failed: halves if memory ran out."""
@@ -152,9 +175,9 @@ class _Job:
                 error = broken
         if row["status"] == "failed":
             row["reason"] = row["reason"][:LONGEST_MESSAGE]
-            trace = "" if error is None else _trace(error)
+            at, trace = _locate(error)
             file = self.store.write_failure(self.place, row, trace)
-            where = "" if error is None else f", at {locate(error)} (traceback in {file})"
+            where = f", at {at} (traceback in {file})" if at else ""
             log.warning(
                 "%s seed %d failed: %s%s", self.spec.title, row["seed"], row["reason"], where
             )
@@ -171,26 +194,27 @@ def _is_readable(sample: Path) -> bool:
 
 
 def _raise_if_final(error: BaseException) -> None:
-    """Raise an error that ends a sweep: the user's interrupt, or that no run can be stored."""
-    if isinstance(error, StorageError | KeyboardInterrupt):
+    """Raise an error that ends a sweep: an interrupt, or that no further run can be made."""
+    if isinstance(error, StorageError | OutputError | KeyboardInterrupt):
         raise error
     if isinstance(error, BaseExceptionGroup) and error.subgroup(KeyboardInterrupt):
         raise KeyboardInterrupt from error
-
-
-def _trace(error: BaseException) -> str:
-    """Return the traceback of an error, its message cut if it is very long."""
-    try:
-        return "".join(line[:_LONGEST_LINE] for line in traceback.format_exception(error))
-    except Exception:  # of a class that is not ours
-        return "".join(traceback.format_tb(error.__traceback__))
 
 
 def _reason(error: BaseException) -> str:
     """Return the first line of an error, with its type unless it is a time limit."""
     if isinstance(error, TimeLimitError):
         return str(error)
-    return f"{type(error).__name__}: {read_message(error)}".splitlines()[0].removesuffix(": ")
+    return error.reason if isinstance(error, MethodError) else describe_error(error)
+
+
+def _locate(error: BaseException | None) -> tuple[str, str]:
+    """Return where an error was raised, here or in the process of a method, and its traceback."""
+    cause = None if error is None else error.__cause__
+    for origin in (error, cause):
+        if isinstance(origin, MethodError):
+            return origin.where, origin.trace
+    return ("", "") if error is None else (locate(error), format_trace(error))
 
 
 def _base_row(spec: Specification, command: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from hydra.utils import instantiate
 from ddobench import registry
 from ddobench.errors import UsageError, read_message
 from ddobench.identity import Identity, identify, read_identity
-from ddobench.runner.process_state import restored_process
+from ddobench.runner.process_state import exit_as_error, restored_process
 
 if TYPE_CHECKING:
     from ddobench.contracts import Method, Task  # these need PyTorch, which takes seconds
@@ -102,7 +102,7 @@ def _read_identity(address: str) -> Identity | None:
 def load_class(target: str, key: str) -> type:
     """Import the class a configuration names."""
     try:
-        with restored_process():
+        with restored_process(), exit_as_error():
             found = resolve_name(target)
     except KeyboardInterrupt:
         raise
@@ -127,7 +127,7 @@ def _build(config: Mapping[str, Any], key: str, kind: type[Built]) -> Built:
     for path, node in _targets(bare, key):
         _check_fields(node, path)
     try:
-        with restored_process():
+        with restored_process(), exit_as_error():
             built: Built = instantiate(bare, _convert_="all")
         return built
     except InstantiationException as error:
@@ -137,7 +137,7 @@ def _build(config: Mapping[str, Any], key: str, kind: type[Built]) -> Built:
 
 
 def _check_card(card: object, key: str) -> None:
-    """Raise unless a card holds texts, or is missing."""
+    """Raise unless a card holds texts under known names, or is missing."""
     if card is None:
         return
     if not isinstance(card, Mapping) or not all(isinstance(word, str) for word in card.values()):
@@ -145,6 +145,11 @@ def _check_card(card: object, key: str) -> None:
             f"{key}.{CARD} must hold words, as in {{label: Mine, color: '#332288', "
             f"summary: what it does}}, got {card!r}"
         )
+    for name in card:
+        if name not in registry.ON_CARDS:
+            raise UsageError(
+                f"there is no key '{key}.{CARD}.{name}'; a card has {', '.join(registry.ON_CARDS)}"
+            )
 
 
 def _targets(config: Any, key: str) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
@@ -31,17 +32,20 @@ def exit_as_error() -> Iterator[None]:
     Forked processes, such as those of multiprocessing, end as usual.
     """
     end, process = os._exit, os.getpid()
+    modules = [os, *filter(None, [sys.modules.get("posix")])]
 
     def raise_exit(status: int) -> NoReturn:
         if os.getpid() != process:
             end(status)
         raise SystemExit(f"os._exit({status}) was called")
 
-    os._exit = raise_exit
+    for module in modules:
+        module._exit = raise_exit  # type: ignore[attr-defined]
     try:
         yield
     finally:
-        os._exit = end
+        for module in modules:
+            module._exit = end  # type: ignore[attr-defined]
 
 
 def _list_settings() -> list[Setting]:

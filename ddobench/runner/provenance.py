@@ -1,5 +1,6 @@
 """Where a result comes from: versions, revision and machine."""
 
+import hashlib
 import os
 import platform
 import subprocess
@@ -8,9 +9,14 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ddobench.determinism import products_mode
 
 PACKAGES = ("ddobench", "torch", "numpy", "scipy", "hydra-core", "omegaconf", "pyarrow", "pandas")
+_DIGITS = 1e4  # of the largest number of a table
+_ROWS = 1000  # whose designs are part of a digest
 
 
 @cache
@@ -29,6 +35,19 @@ def describe_machine() -> dict[str, Any]:
         "threads": torch.get_num_threads(),
         "mkl_mode": products_mode(),
     }
+
+
+def digest_rows(x: NDArray[np.float64], y: NDArray[np.float64]) -> str:  # (N, d), (N,)
+    """Name a visible table: all its values, and the designs of its first rows.
+
+    Numbers are rounded, so that machines that differ in the last digits agree.
+    """
+    whole = hashlib.blake2b(repr((*x.shape,)).encode(), digest_size=8)
+    for numbers in (y, x[:_ROWS]):
+        largest = float(np.abs(numbers).max(initial=0.0))
+        whole.update(f"{largest:.4g}".encode())
+        whole.update(np.rint(numbers * (_DIGITS / (largest or 1.0))).astype(np.int32).tobytes())
+    return whole.hexdigest()
 
 
 def _version(package: str) -> str:

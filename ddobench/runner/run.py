@@ -29,8 +29,9 @@ from ddobench.judging import (
 from ddobench.progress import track
 from ddobench.rng import Streams
 from ddobench.runner.diagnostics import describe_excess, diagnose
+from ddobench.runner.isolation import IsolatedMethod
 from ddobench.runner.limits import NO_DEADLINE, Deadline
-from ddobench.runner.provenance import describe_machine
+from ddobench.runner.provenance import describe_machine, digest_rows
 from ddobench.runner.spec import Specification
 from ddobench.runner.task_checks import (
     check_description,
@@ -39,7 +40,7 @@ from ddobench.runner.task_checks import (
     find_better_than_optimum,
 )
 from ddobench.scores import CURVES, HEADLINE, compute_curves, compute_scores
-from ddobench.store.records import Record, TaskSample
+from ddobench.store.records import DATA, Record, TaskSample
 
 FIT, PROPOSE = "method/fit", "method/propose"  # names of the random streams of a method
 SAMPLE_ROWS = 1000  # of the stored sample of a task
@@ -87,10 +88,14 @@ def run_seeds(
         "dtype": "float64 data and oracle, float32 networks",
         "seeds_per_job": spec.stack,
         "batch": len(seeds),
+        "isolated": spec.isolate,
     }
     data = _copy(problem.visible_to(method.privileges(problem.data.space)))
     base = {**base, "privileges": ",".join(sorted(data.privileged.granted))}
-    rows = [{**base, **_landmarks(reference)} for reference in references]
+    tables = zip(problem.data.x.numpy(), problem.data.y.numpy(), references, strict=True)
+    rows = [
+        {**base, **_landmarks(reference), DATA: digest_rows(x, y)} for x, y, reference in tables
+    ]
     refusal = method.declines(data)
     if refusal is not None:
         declined = {"status": "declined", "reason": refusal}
@@ -100,11 +105,11 @@ def run_seeds(
         ]
 
     starts = draw_starts(problem.data, spec.config["budget"]["designs"], task.streams(seeds))
-    began, cpu_began = time.perf_counter(), time.process_time()
+    began, cpu_began = time.perf_counter(), _cpu_seconds(method)
     method.fit(data, Streams(seeds, FIT))
     fitted = time.perf_counter()
     trajectory = collect(method, starts, Streams(seeds, PROPOSE), deadline)
-    proposed, cpu_proposed = time.perf_counter(), time.process_time()
+    proposed, cpu_proposed = time.perf_counter(), _cpu_seconds(method)
     evaluation = _evaluate(method, problem, trajectory, references)
     evaluated = time.perf_counter()
 
@@ -137,6 +142,12 @@ def run_seeds(
             )
         )
     return records
+
+
+def _cpu_seconds(method: Method) -> float:
+    """Return the CPU time so far, with that of the process of a method."""
+    other = method.cpu_seconds if isinstance(method, IsolatedMethod) else 0.0
+    return time.process_time() + other
 
 
 def _copy(data: Dataset) -> Dataset:

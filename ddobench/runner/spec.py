@@ -1,6 +1,7 @@
 """What defines a result: the resolved task, method and budget, and the digest that names them.
 
-With `select=RULE` the method is one that chooses among settings of another by a rule.
+With `select=RULE` the method is one that chooses among settings of another by a rule. Where designs
+are categories, the section `categorical` of a method's file replaces its other settings.
 """
 
 import hashlib
@@ -12,11 +13,13 @@ from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from ddobench.errors import UsageError, check_finite, check_one_of, check_whole
 from ddobench.registry import (
+    CATEGORICAL,
     PARTS,
     TRAINING,
     line_up,
@@ -67,6 +70,7 @@ class Specification:
     parts: dict[str, str] = field(default_factory=dict)  # option of each part of the method
     timeout: float | None = None  # seconds for one run
     memory_gb: float | None = None  # for a batch; None: a share of what is free
+    isolate: bool = False  # whether the method runs in a process of its own
 
     @property
     def title(self) -> str:
@@ -100,12 +104,25 @@ class Specification:
 
     def build(self) -> "tuple[Task, Method]":
         """Build the task and the method, or raise a UsageError."""
+        from ddobench.runner.isolation import MethodError
+
+        try:
+            return self.build_task(), self.build_method()
+        except MethodError as error:
+            raise UsageError(f"the method cannot be built: {error}") from error
+
+    def build_task(self) -> "Task":
+        """Build the task."""
         check_device(self.device)
-        return build_task(self.config["task"]), self.build_method()
+        return build_task(self.config["task"])
 
     def build_method(self) -> "Method":
-        """Build a fresh method."""
-        return build_method(self.config["method"])
+        """Build a fresh method, in a process of its own if that is asked for."""
+        if not self.isolate:
+            return build_method(self.config["method"])
+        from ddobench.runner.isolation import IsolatedMethod
+
+        return IsolatedMethod(self.config["method"])
 
 
 def specify(cfg: DictConfig, choices: Mapping[str, Any]) -> Specification:
@@ -117,8 +134,26 @@ def specify(cfg: DictConfig, choices: Mapping[str, Any]) -> Specification:
         check_whole("seeds_per_job", cfg.seeds_per_job, 1)
     check_timeout(cfg.timeout)
     check_memory(cfg.memory_gb)
+    if not isinstance(cfg.isolate, bool):
+        raise UsageError(f"isolate must be true or false, got {cfg.isolate!r}")
     config = {key: _resolve(cfg, key) for key in ("task", "method", "budget")}
+    task, method = str(choices["task"]), str(choices["method"])
     plain, rule = config["method"], choices.get(SELECT)
+    section = plain.pop(CATEGORICAL, None) or {}
+    if not isinstance(section, Mapping):
+        raise UsageError(
+            f"method.{CATEGORICAL} must name settings and their values, got {section!r}"
+        )
+    card = config["task"].get(CARD)
+    if not isinstance(card, Mapping) or card.get("designs") != CATEGORICAL:
+        section = {}
+    parts = {name: str(choices[name]) for name in PARTS if name in plain}
+    usual = {name: option for name, option in _usual_parts(method).items() if name in parts}
+    plain, parts = _settle(cfg, plain, parts, usual, section)
+    usual |= {name: str(option) for name, option in section.items() if name in parts}
+    config["method"] = plain
+    own = {name: value for name, value in plain.items() if name not in parts}
+    own_section = {name: section[name] for name in section if name.partition(".")[0] in own}
     if rule:
         config["method"] = offer_candidates(plain, _resolve(cfg, SELECT))
     check_targets(config, cfg.allow_code)
@@ -126,8 +161,6 @@ def specify(cfg: DictConfig, choices: Mapping[str, Any]) -> Specification:
         check_finite(key, node)
     for key in ("designs", "top"):
         check_whole(f"budget.{key}", config["budget"].get(key), 1)
-    task, method = str(choices["task"]), str(choices["method"])
-    parts = {name: str(choices[name]) for name in PARTS if name in plain}
     return Specification(
         task=task,
         method=method,
@@ -139,8 +172,8 @@ def specify(cfg: DictConfig, choices: Mapping[str, Any]) -> Specification:
         config=config,
         task_departures=dict(_departures(config["task"], _written(cfg, "task", task))),
         method_departures={
-            **dict(_part_departures(cfg, plain, parts, _usual_parts(method), choices)),
-            **dict(_departures(plain, _written(cfg, "method", method))),
+            **dict(_part_departures(cfg, plain, parts, usual, choices, section)),
+            **dict(_departures(own, _set(_written(cfg, "method", method), own_section))),
             **(dict(_rule_departures(cfg, str(rule))) if rule else {}),
         },
         # Two methods that come to the same line-up have the same numbers but runs of their own.
@@ -149,6 +182,7 @@ def specify(cfg: DictConfig, choices: Mapping[str, Any]) -> Specification:
         parts=parts,
         timeout=cfg.timeout,
         memory_gb=cfg.memory_gb,
+        isolate=cfg.isolate,
     )
 
 
@@ -183,23 +217,68 @@ def _canonical(value: Any) -> Any:
     return value
 
 
+def _typed_keys(cfg: DictConfig) -> frozenset[str]:
+    """Return the keys that were typed, or set by a case of a sweep."""
+    words = OmegaConf.select(cfg, "hydra.overrides.task")
+    if words is None and HydraConfig.initialized():  # a job gets its configuration without it
+        words = HydraConfig.get().overrides.task
+    keys = (word.partition("=")[0].lstrip("+").rpartition("@")[2] for word in words or ())
+    return frozenset(key.removeprefix("method.") for key in keys)
+
+
+def _settle(
+    cfg: DictConfig,
+    method: Mapping[str, Any],
+    parts: Mapping[str, str],
+    usual: Mapping[str, str],
+    section: Mapping[str, Any],
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return a method and its parts with the settings of a section, except for what was typed."""
+    method, parts, typed = dict(method), dict(parts), _typed_keys(cfg)
+    for name in section.keys() & parts.keys() - typed:
+        if parts[name] == usual[name]:
+            parts[name] = str(section[name])
+            own = {key.partition(".")[2] for key in typed if key.startswith(f"{name}.")}
+            node = _written(cfg, name, parts[name])
+            method[name] = _set(node, {key: _get(method[name], key) for key in own})
+    replaced = {name for name in parts if parts[name] != section.get(name, usual[name])}
+    values = {
+        name: value
+        for name, value in section.items()
+        if name not in parts
+        and name.partition(".")[0] not in replaced
+        and not any(f"{name}.".startswith(f"{key}.") for key in typed)
+    }
+    unknown = next((name for name in values if not _has(method, name)), None)
+    if unknown is not None:
+        raise UsageError(
+            f"method.{CATEGORICAL} names {unknown!r}, which this method does not have; name the "
+            "option of a part, or a setting as in surrogate.training.steps"
+        )
+    return _set(method, values), parts
+
+
 def _part_departures(
     cfg: DictConfig,
     method: Mapping[str, Any],
     parts: Mapping[str, str],
     usual: Mapping[str, str],
     choices: Mapping[str, Any],
+    section: Mapping[str, Any],
 ) -> Iterator[tuple[str, str]]:
-    """Yield the parts of a method that are not the usual ones."""
+    """Yield the parts of a method that are not the usual ones, and their settings."""
     for name, choice in parts.items():
-        if choice != usual.get(name):
+        own = {} if choice != usual[name] else section
+        if choice != usual[name]:
             yield name, choice
         training = choices.get(_TYPED_TRAINING) if name == "surrogate" else None
         if training and _read(name, choice, training) != _read(name, choice, None):
             yield TRAINING, training
+            own = {key: own[key] for key in own if not key.startswith(f"{name}.{TRAINING}.")}
         if isinstance(method[name], Mapping):
-            written = _written(cfg, name, choice, training)
-            yield from _departures(method[name], written, f"{name}.")
+            written = {name: _written(cfg, name, choice, training)}
+            of_part = {key: value for key, value in own.items() if key.startswith(f"{name}.")}
+            yield from _departures(method[name], _set(written, of_part)[name], f"{name}.")
 
 
 def _rule_departures(cfg: DictConfig, rule: str) -> Iterator[tuple[str, str]]:
@@ -304,6 +383,12 @@ def _has(method: Mapping[str, Any], name: str) -> bool:
             return False
         node = node[key]
     return True
+
+
+def _get(node: Any, name: str) -> Any:
+    for key in name.split("."):
+        node = node[key]
+    return node
 
 
 def _set(method: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from ddobench.store.checks import (
     check_shared,
     parse_json,
 )
-from ddobench.store.records import ARRAYS, Record
+from ddobench.store.records import ARRAYS, Record, to_json
 
 SCHEMA = 1
 _KEY, _CHECKSUM = "ddobench", "ddobench.crc32"  # in the footer
@@ -246,24 +246,17 @@ def to_stored(record: Record) -> StoredRun:
         "left_out": list(record.left_out),
     }
     cells = {
-        "row": _to_json(list(record.row.values())),
+        "row": to_json(list(record.row.values())),
         "curves": join(record.curves.values(), np.float64),
-        "diagnostics": _to_json(record.diagnostics),
+        "diagnostics": to_json(record.diagnostics),
         "arrays": join(arrays.values(), np.float32),
     }
-    return StoredRun(int(record.row["seed"]), json.loads(_to_json(shared)), cells)
+    return StoredRun(int(record.row["seed"]), json.loads(to_json(shared)), cells)
 
 
 def join(arrays: Iterable[NDArray[Any]], kind: type[np.floating[Any]]) -> NDArray[Any]:
     """Return the numbers of arrays one after the other."""
     return np.concatenate([np.zeros(0, kind), *(np.asarray(a, kind).ravel() for a in arrays)])
-
-
-def _to_json(value: Any) -> str:
-    """Return JSON; numbers and arrays of NumPy and torch become plain ones."""
-    return json.dumps(
-        value, default=lambda one: one.tolist() if hasattr(one, "tolist") else str(one)
-    )
 
 
 def _to_cells(table: pa.Table, rows: int) -> list[dict[str, Any]]:

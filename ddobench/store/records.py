@@ -1,5 +1,6 @@
 """What is stored: one finished run, and a sample of a task."""
 
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 
 ARRAYS = ("values", "predictions", "designs")  # of a record: (T, K), (T, K), (K, d)
 SAMPLES = ("designs_sample", "codes_sample", "decoded_sample", "values_sample")  # in diagnostics
+DATA = "data_digest"  # column of a row: the digest of the visible table; older runs lack it
 LEFT_OUT = "left_out"  # key of the diagnostics that were dropped when a run was published
 
 
@@ -42,3 +44,10 @@ class TaskSample:
     observed: list[list[float]]  # some visible designs, their first coordinates
     hidden: list[list[float]] | None  # the coordinates behind them, where there are any
     y: list[float]  # the visible values of those designs
+
+
+def to_json(value: Any) -> str:
+    """Return JSON; numbers and arrays of NumPy and torch become plain ones."""
+    return json.dumps(
+        value, default=lambda one: one.tolist() if hasattr(one, "tolist") else str(one)
+    )

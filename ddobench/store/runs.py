@@ -280,7 +280,12 @@ def read_runs(
             pass
 
         def take_one(seed: int) -> Result:
-            return take_checked(file.read(seed, columns))
+            try:
+                return take_checked(file.read(seed, columns))
+            except Exception as error:
+                if own_path(seed) == path:
+                    raise
+                raise ValueError(f"{error}, in {path.name}") from error
 
         found = {}
         for seed in file.places:

@@ -1,14 +1,15 @@
 """Designs of a table encoded as numbers for methods, and decoded again.
 
-A number stays as it is; an integer is rounded when decoded; a category becomes one-hot columns, and
-the largest of them is the decoded level. A table of categories alone can also be encoded as a
-categorical space: one column per category with the index of its level.
+A number stays as it is; an integer is rounded when decoded, and a number with levels becomes the
+nearest of them; a category becomes one-hot columns, and the largest of them is the decoded level. A
+table of categories alone can also be encoded as a categorical space: one column per category with
+the index of its level.
 
 At the end, a file of rows for `task=table`: encoded, with its best rows set apart.
 """
 
-from collections.abc import Collection, Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,15 +19,14 @@ from numpy.typing import NDArray
 from pandas.api import types
 
 from ddobench.errors import UsageError
+from ddobench.tabular.files import content_hash, read_table
 from ddobench.tabular.rows import (
     EXACT,
     Rows,
     Values,
     check_column,
-    content_hash,
     gather_rows,
     is_text,
-    read_table,
     sort_levels,
 )
 
@@ -36,7 +36,12 @@ if TYPE_CHECKING:
 FEWEST_VISIBLE = 2  # rows of a split table
 MOST_NUMBERS = 10**9  # of an encoded table, 8 GB
 
-Kind = Literal["number", "whole", "category", "constant"]
+MOST_LEVELS = 12  # different numbers of a column that counts as one with levels
+ROWS_PER_LEVEL = 5  # at least, on average
+MOST_DIGITS = 12  # of numbers that are written with few decimals
+FEWEST_STEPS = 10  # of ten, a hundred, ... in the range of a column that is rounded to these
+
+Kind = Literal["number", "whole", "level", "category", "constant"]
 
 
 @dataclass(frozen=True)
@@ -46,14 +51,31 @@ class Column:
     name: str
     kind: Kind
     dtype: Any
-    levels: tuple[Hashable, ...] = ()  # of a category; the only one of a constant
+    levels: tuple[Any, ...] = ()  # of a category or of numbers; the only one of a constant
     low: float = float("nan")  # the range of numbers
     high: float = float("nan")
+    decimals: int | None = None  # that designs are rounded to; None: not rounded
+
+    @property
+    def numeric(self) -> bool:
+        """Whether its entries are numbers that may vary."""
+        return self.kind in ("number", "whole", "level")
 
     @property
     def width(self) -> int:
         """How many columns it has when encoded one-hot."""
         return {"category": len(self.levels), "constant": 0}.get(self.kind, 1)
+
+    def round(self, numbers: Values) -> Values:
+        """Return numbers (K,) as the column has them: levels, whole, or with its decimals."""
+        if self.kind == "level":
+            levels = np.asarray(self.levels, dtype=np.float64)
+            nearest: Values = levels[np.abs(numbers[:, None] - levels).argmin(axis=1)]
+            return nearest
+        decimals = self.decimals
+        if self.kind == "whole":
+            decimals = min(0, decimals or 0)
+        return numbers if decimals is None else np.round(numbers, decimals)
 
 
 @dataclass(frozen=True)
@@ -129,27 +151,39 @@ class Encoding:
         if column.kind == "category":
             best = codes[:, 0].astype(np.intp) if self.native else codes.argmax(axis=1)
             return pd.Series([column.levels[i] for i in best]).astype(column.dtype)
-        if column.kind == "whole":
-            rounded = np.rint(codes[:, 0])
-            exact = np.abs(rounded).max(initial=0.0) < EXACT
-            return pd.Series(rounded.astype(np.int64) if exact else rounded)
-        return pd.Series(codes[:, 0])
+        numbers = column.round(codes[:, 0])
+        whole = column.kind == "whole" or types.is_integer_dtype(column.dtype)
+        exact = np.abs(numbers).max(initial=0.0) < EXACT and (numbers == np.rint(numbers)).all()
+        return pd.Series(numbers.astype(np.int64) if whole and exact else numbers)
 
 
 def describe_columns(
-    rows: Rows, categorical: Collection[str] = (), whole: Collection[str] | None = None
+    rows: Rows,
+    categorical: Collection[str] = (),
+    whole: Collection[str] | None = None,
+    levels: Mapping[str, Sequence[float]] | None = None,
+    keep_decimals: bool = False,
 ) -> tuple[Column, ...]:
-    """Describe the columns of a table; `whole` None takes those with an integer dtype."""
+    """Describe the columns of a table; `whole` None takes those with an integer dtype.
+
+    `levels` are the only numbers of some columns, and `keep_decimals` rounds others as the rows
+    are.
+    """
     for name in whole or ():
         check_column(name, rows.designs)
         if name in categorical or is_text(rows.designs[name]):
             raise UsageError(
                 f"column {name!r} is a category and cannot be whole; leave it out of whole"
             )
-    columns = tuple(
-        _describe(rows.designs[name], str(name), str(name) in categorical, whole)
-        for name in rows.designs
-    )
+    columns = []
+    for label, entries in rows.designs.items():
+        name = str(label)
+        column = _describe(entries, name, name in categorical, whole)
+        if column.numeric and name in (levels or {}):
+            column = replace(column, kind="level", levels=tuple((levels or {})[name]))
+        elif column.numeric and keep_decimals:
+            column = replace(column, decimals=count_decimals(entries.to_numpy(np.float64)))
+        columns.append(column)
     width = sum(column.width for column in columns)
     if len(rows.y) * width > MOST_NUMBERS:
         raise UsageError(
@@ -157,7 +191,7 @@ def describe_columns(
             f"more than {MOST_NUMBERS} in all; leave out rows or columns, such as those with "
             "many categories"
         )
-    return columns
+    return tuple(columns)
 
 
 def _describe(
@@ -171,6 +205,44 @@ def _describe(
     rounded = types.is_integer_dtype(entries.dtype) if whole is None else name in whole
     low, high = float(entries.min()), float(entries.max())
     return Column(name, "whole" if rounded else "number", entries.dtype, low=low, high=high)
+
+
+def find_levels(
+    rows: Rows,
+    declared: Mapping[str, Sequence[float] | None],
+    others: Collection[str] = (),
+) -> dict[str, tuple[float, ...]]:
+    """Return the levels of numeric columns: as declared, or those with few different numbers.
+
+    A column that is declared without levels (None) has those of the rows; `others` are not looked
+    at.
+    """
+    found: dict[str, tuple[float, ...]] = {}
+    for label, entries in rows.designs.items():
+        name = str(label)
+        if name in others or is_text(entries):
+            continue
+        given = declared.get(name)
+        numbers = np.unique(entries.to_numpy(np.float64) if given is None else np.asarray(given))
+        few = len(numbers) <= min(MOST_LEVELS, len(entries) // ROWS_PER_LEVEL)
+        if name in declared or (few and len(numbers) > 1):
+            found[name] = tuple(map(float, numbers))
+    return found
+
+
+def count_decimals(numbers: Values) -> int | None:  # (N,)
+    """Return how many decimals numbers are written with, None if they have many digits.
+
+    It is negative if all end in zeros, such as -1 for 850 and 900.
+    """
+    size = max(float(np.abs(numbers).max(initial=0.0)), 1e-300)
+    digits = max(0, int(np.ceil(np.log10(size))))  # before the decimal point
+    for decimals in range(-digits, max(0, MOST_DIGITS - digits)):
+        rounded = np.round(numbers, decimals)
+        few_steps = decimals < 0 and np.ptp(numbers) < FEWEST_STEPS * 10.0**-decimals
+        if not few_steps and np.abs(rounded - numbers).max(initial=0.0) <= 1e-14 * size:
+            return decimals
+    return None
 
 
 @dataclass(frozen=True)
@@ -228,10 +300,12 @@ def _split(
 def look_up(what: str, file: str, *settings: Any) -> int | str:
     """Return what a configuration must know of a file before a task is built.
 
-    That is `columns` (its d), `rows` (its largest n) or `content` (a hash, for the digest);
-    `settings` are the further arguments of `split_table`.
+    That is `columns` (its d), `rows` (its largest n), `designs` (real or categorical) or `content`
+    (a hash, for the digest); `settings` are the further arguments of `split_table`.
     """
     if what == "content":
         return content_hash(file)
     table = split_table(file, *settings)
+    if what == "designs":
+        return "categorical" if table.encoding.categorical else "real"
     return {"columns": table.encoding.width, "rows": int((~table.best).sum())}[what]

@@ -1,92 +1,28 @@
-"""Tables of designs and values: read from files, and checked.
+"""Tables of designs and values, checked.
 
 A table is a frame, an array or a tensor of designs, and one value for each. Rows that cannot be
 used raise an error or are left out; `notes` lists what was left out or is unusual.
 """
 
-import hashlib
-import re
 from collections.abc import Collection, Hashable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
-from importlib import resources
-from importlib.resources.abc import Traversable
 from numbers import Real
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 from numpy.typing import NDArray
 from pandas.api import types
-from pyarrow import csv
 
 from ddobench.errors import UsageError
 from ddobench.store.checks import printable
 
 Values = NDArray[np.float64]
 
-EXAMPLE = "example"  # the file name that stands for the table of the package
-SUFFIXES = (".csv", ".parquet")
 MOST_LEVELS = 50  # of a text column that counts as a category
 LARGEST = 1e100  # that a number can be, as models square it
 EXACT = 2**53  # every integer up to here is exact as a float
-# Arrow, as some versions of pandas lose the last bit of a number
-_CONVERT = csv.ConvertOptions(strings_can_be_null=True)
-_PARSE = csv.ParseOptions(newlines_in_values=True)
-_UNREADABLE = (ValueError, OSError, TypeError, KeyError, NotImplementedError, pa.ArrowException)
-
-
-def read_table(file: str | Path) -> pd.DataFrame:
-    """Read a CSV or Parquet file without losing a digit; a named index becomes columns."""
-    source = find_table(file)
-    try:
-        with source.open("rb") as opened:
-            if source.name.lower().endswith(".parquet"):
-                table = _include_index(_name_columns(pd.read_parquet(opened)))[0]
-            else:
-                cells = csv.read_csv(opened, convert_options=_CONVERT, parse_options=_PARSE)
-                table = _name_columns(cells.to_pandas())
-                for field in cells.schema:
-                    if pa.types.is_binary(field.type):
-                        raise UsageError(f"column {field.name!r} is not UTF-8, save it as UTF-8")
-    except _UNREADABLE as error:  # Arrow raises these for other kinds of file
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        sentence = f"{file} cannot be read as a table: {reason}"
-        raise UsageError(printable(sentence)) from error
-    if len(table.columns) == 1 and re.search(r"[;\t]", table.columns[0]):
-        name = table.columns[0]
-        raise UsageError(printable(f"{file} has a single column, {name!r}; separate by commas"))
-    return table
-
-
-def content_hash(file: str | Path) -> str:
-    """Return a hash of what is in a file."""
-    source = find_table(file)
-    try:
-        content = source.read_bytes()
-    except OSError as error:
-        reason = error.strerror or error
-        raise UsageError(printable(f"{file} cannot be read: {reason}; give another")) from error
-    return hashlib.blake2b(content, digest_size=8).hexdigest()
-
-
-def find_table(file: str | Path) -> Traversable:
-    """Return where a file is; raise a UsageError if it is not a table that can be read."""
-    if str(file) == EXAMPLE:
-        return resources.files("ddobench.tabular").joinpath("example.csv")
-    path = Path(file)
-    if path.suffix.lower() not in SUFFIXES:
-        raise UsageError(f"a table must be a {' or '.join(SUFFIXES)} file, got {path.name!r}")
-    try:
-        found = path.is_file()
-        why = f"{file} is a folder or a pipe" if path.exists() else f"there is no file {file}"
-    except OSError as error:  # such as a name that is too long
-        found, why = False, f"{file} cannot be read: {error.strerror}"
-    if not found:
-        raise UsageError(printable(f"{why}; give the path of a CSV or Parquet table"))
-    return path
 
 
 @dataclass(frozen=True)
@@ -96,6 +32,7 @@ class Rows:
     designs: pd.DataFrame  # N rows, the column names are strings
     y: Values  # (N,) in the units of the table
     target: str  # the name of the value column
+    places: NDArray[np.intp]  # (N,) of the rows in the given table
     notes: tuple[str, ...]  # sentences on what was left out or looks unusual
 
 
@@ -104,7 +41,7 @@ def gather_rows(
 ) -> Rows:
     """Check designs x (N, d) and values y (N,), or the name of the column of x that holds them."""
     given = x if isinstance(x, pd.DataFrame) else _as_unnamed(x)
-    designs, used = _include_index(_name_columns(given))
+    designs, used = include_index(name_columns(given))
     target, values = _take_target(designs, y, given.index)
     if isinstance(y, str):
         designs = designs.drop(columns=y)
@@ -120,7 +57,8 @@ def gather_rows(
     designs = pd.DataFrame(
         {name: _as_entries(designs[name], str(name), name in categorical) for name in designs}
     )
-    complete, numbers, missing = _drop_missing(designs, _as_numbers(values, target), target)
+    kept, missing = _find_complete(designs, numbers := _as_numbers(values, target), target)
+    complete, numbers = designs[kept].reset_index(drop=True), numbers[kept]
     _check_numbers(complete, numbers, target, categorical)
     if len(numbers) < 2:
         raise UsageError(
@@ -134,7 +72,7 @@ def gather_rows(
         )
     unusual = _unusual(complete, numbers, categorical)
     notes = _note_index(given.index, [name for name in used if name in complete])
-    return Rows(complete, numbers, target, (*notes, *missing, *unusual))
+    return Rows(complete, numbers, target, np.flatnonzero(kept), (*notes, *missing, *unusual))
 
 
 def check_column(name: str, designs: pd.DataFrame) -> None:
@@ -165,7 +103,7 @@ def sort_levels(column: "pd.Series[Any]", name: str) -> list[Hashable]:
         raise _neither(name, _type_name(column)) from None
 
 
-def _name_columns(table: pd.DataFrame) -> pd.DataFrame:
+def name_columns(table: pd.DataFrame) -> pd.DataFrame:
     """Return a table whose column names are strings; raise if two are the same."""
     named = table.set_axis([str(name) for name in table.columns], axis=1)
     _check_different(named.columns)
@@ -180,7 +118,7 @@ def _check_different(names: "pd.Index[Any]") -> None:
         )
 
 
-def _include_index(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+def include_index(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     """Make the named levels of an index columns, in front of the others, and return their names.
 
     An index without a name, or one that numbers the rows, is left out.
@@ -344,10 +282,10 @@ def _as_numbers(values: "pd.Series[Any]", target: str) -> Values:
         raise UsageError(printable(f"{sentence}: {error}")) from error
 
 
-def _drop_missing(
+def _find_complete(
     designs: pd.DataFrame, values: Values, target: str
-) -> tuple[pd.DataFrame, Values, list[str]]:
-    """Leave out rows whose value or design is incomplete, and note it."""
+) -> tuple[NDArray[np.bool_], list[str]]:
+    """Return which rows have a value and a whole design, and notes on the others."""
     notes = []
     no_value = np.isnan(values)
     if len(values) and no_value.all():
@@ -367,8 +305,7 @@ def _drop_missing(
     if partial.any():
         listed = _list_names(map(repr, designs.columns[gaps.any()]))
         notes.append(f"{_count(partial, 'row')} with missing entries left out, in column {listed}.")
-    kept = ~(no_value | partial)
-    return designs[kept].reset_index(drop=True), values[kept], notes
+    return ~(no_value | partial), notes
 
 
 def _check_numbers(

@@ -163,7 +163,7 @@ def test_what_is_no_covariance_is_refused() -> None:
     ("settings", "complaint"),
     [
         ({"rows": 1}, r"surrogate\.rows must be a whole number of at least 2"),
-        ({"top": 1.0}, r"surrogate\.top must be a share in \[0, 1\), got 1\.0"),
+        ({"top": 1.1}, r"surrogate\.top must be a share in \[0, 1\], got 1\.1"),
         ({"noise": 0.0}, r"surrogate\.noise must be positive"),
         ({"climbed": "ei"}, r"surrogate\.climbed must be one of mean, lcb, ucb"),
     ],

@@ -16,6 +16,7 @@ from ddobench.parts.pipeline import Pipeline
 from ddobench.parts.search import TopAscent
 from ddobench.parts.surrogates import NetworkModel
 from ddobench.rng import Streams
+from tests.support.catalogue import build
 from tests.support.lineups import assemble
 
 SEEDS = [1, 2]
@@ -50,10 +51,11 @@ def test_listnet_is_the_cross_entropy_of_two_softmaxes() -> None:
     torch.testing.assert_close(list_net(0.3)(f, y)[0], expected)
 
 
-def test_rankcosine_is_one_minus_the_cosine() -> None:
+def test_rank_cosine_is_one_minus_the_correlation() -> None:
     f, y = make_lists()
-    expected = 1 - cosine_similarity(f, y, dim=1)
-    torch.testing.assert_close(rank_cosine(f, y)[0], expected)
+    centred_f, centred_y = (one - one.mean(dim=1, keepdim=True) for one in (f, y))
+    expected = 1 - cosine_similarity(centred_f, centred_y, dim=1)
+    torch.testing.assert_close(rank_cosine(f + 5, y)[0], expected)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -84,7 +86,7 @@ def test_a_step_writes_the_gradient_of_the_loss_of_its_list() -> None:
     torch.testing.assert_close(written, expected)
 
 
-@pytest.mark.parametrize("loss", ["listnet", "rankcosine"])
+@pytest.mark.parametrize("loss", ["listnet", "rank_cosine"])
 def test_predictions_of_the_visible_rows_have_the_mean_and_deviation_of_their_values(
     loss: str,
 ) -> None:
@@ -127,10 +129,19 @@ def test_the_step_with_the_lowest_held_out_loss_is_kept() -> None:
         assert report["kept_steps"] == [report["held_out_steps"][best]]
 
 
+def test_by_default_the_last_network_is_kept_and_every_row_is_in_lists() -> None:
+    method: Any = build("chain", "ram")[1]
+    training = method.surrogate.training
+    assert (training.patience, training.holdout, training.batch) == (None, 0.0, 1000)
+    model = fit(assemble(method.surrogate, TopAscent(steps=1)))
+    assert model.split.held_out.shape[1] == 0
+    assert all(report["kept_steps"] == [training.steps] for report in model.describe())
+
+
 @pytest.mark.parametrize(
     ("settings", "complaint"),
     [
-        ({"loss": "hinge"}, r"surrogate\.loss must be one of listnet, rankcosine"),
+        ({"loss": "hinge"}, r"surrogate\.loss must be one of listnet, rank_cosine"),
         ({"temperature": 0.0}, r"surrogate\.temperature must be positive, got 0\.0"),
     ],
 )

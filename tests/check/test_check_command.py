@@ -152,6 +152,7 @@ def test_a_broken_promise_is_one_line_and_the_exit_code_is_1(
         (["d=7"], "give what to check"),
         (["method=none"], "there is no method 'none'"),
         (["method=ga", "seed=3"], "a check chooses its own seeds"),
+        (["method=ga", "isolate=true"], "a check watches the method in its own process"),
         (["method=ga", "-m"], "a check takes --config-dir, --all and key=value, got '-m'"),
         (["task=quadratic", "d=2"], "d must be a whole number of at least 4"),
         (["method=ga", "task=chain", "search.speed=1"], "there is no key 'search.speed'"),

@@ -1,5 +1,6 @@
 """The command line, end to end."""
 
+import itertools
 import os
 import shlex
 import shutil
@@ -381,6 +382,8 @@ def test_a_mistake_gets_one_sentence_and_leaves_nothing_behind(
         (["many=1"], "many must be true or false, got 1"),
         (["+method._partial_=true"], "method has no parameter '_partial_'"),
         (["method.card=hello"], "method.card must hold words, as in {label: Mine"),
+        (["+method.card.colr=red"], "there is no key 'method.card.colr'; a card has label, color"),
+        (["isolate=maybe"], "isolate must be true or false, got 'maybe'"),
         (["allow_code=3"], "allow_code must be names of packages, as in [a,b], got 3"),
         (["method._target_=logging.FileHandler"], "if you trust it, add allow_code=[logging]"),
         (["method._target_=3"], "method._target_ must name a class, as in package.module.Class"),
@@ -575,20 +578,34 @@ def test_a_closed_pipe_is_no_error(spawn: Spawn, word: str) -> None:
     assert process.stderr.read() == ""
 
 
-@pytest.mark.parametrize("module", ["doctor", "compact", "watch"])
-@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    ("module", "unbuffered"),
+    [
+        *itertools.product(["doctor", "compact", "watch", "check"], ["", "1"]),
+        ("compare", "1"),
+        ("propose", "1"),
+        ("report", "1"),
+    ],
+)
 def test_output_that_has_nowhere_to_go_gets_no_traceback(
     module: str, unbuffered: str, tmp_path: Path
 ) -> None:
-    words = [sys.executable, "-m", f"ddobench.{module}", str(tmp_path)]
+    typed = {
+        "check": ["--help"],
+        "compare": [str(tmp_path), str(tmp_path)],
+        "propose": ["--example", "chain", "d=7", "n=20"],
+        "report": [f"results_dir={tmp_path}", f"report_dir={tmp_path / 'report'}"],
+    }
+    words = [sys.executable, "-m", f"ddobench.{module}", *typed.get(module, [str(tmp_path)])]
     variables = os.environ | {"PYTHONUNBUFFERED": unbuffered}
     reader, writer = os.pipe()
     os.close(reader)
     for place, code in (("/dev/full", 1), (writer, 141)):
         with open(place, "wb") as out:  # noqa: PTH123 - a descriptor
             done = subprocess.run(
-                words, stdout=out, stderr=subprocess.PIPE, text=True, check=False, env=variables
-            )
+                words, stdout=out, stderr=subprocess.PIPE, text=True, check=False, env=variables,
+                cwd=tmp_path,
+            )  # fmt: skip
         assert done.returncode == code, done.stderr
         full = "ddobench: the output cannot be written: No space left on device; make room, or "
         assert done.stderr == (full + "send it elsewhere\n" if code == 1 else "")

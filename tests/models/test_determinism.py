@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -81,3 +82,14 @@ def test_an_unreadable_mkl_mode_is_assumed_to_be_set(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("torch.backends.mkl.is_available", lambda: True)
     monkeypatch.setenv("MKL_CBWR", "AVX2")
     assert determinism.products_mode() == "AVX2"
+
+
+def test_where_no_thread_can_be_started_libraries_use_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    monkeypatch.setattr(os, "environ", {"MKL_NUM_THREADS": "2"})
+    determinism.limit_threads()
+    one = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "2"}
+    assert os.environ == one

@@ -44,7 +44,7 @@ def make_rows(seeds: Sequence[int] = SEEDS) -> Tensor:  # (S, 400, 3)
 def search(
     how: Search, model: Model, rows: Tensor, seeds: Sequence[int] = SEEDS
 ) -> list[AscentStep]:
-    how.read_rows(rows)
+    how.prepare(rows, lambda x: x, lambda z: z)
     failures: dict[int, str] = {}
     steps = list(how.run(rows[:, :FEW], model, Streams(seeds, "test/search"), failures))
     assert not failures

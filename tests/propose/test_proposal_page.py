@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from ddobench.propose import proposal_page
-from ddobench.propose.proposal_page import find_directions, render_page
+from ddobench.propose.proposal_page import compare_columns, find_directions, render_page
 from ddobench.propose.proposals import Options, Proposals, find_proposals
 from tests.propose.test_propose import TINY, table
 from tests.support.pages import SCRIPT, Page
@@ -41,11 +41,12 @@ def test_a_page_is_self_contained_and_shows_warnings_and_check() -> None:
     links = [attributes.get("href") for tag, attributes in page.tags if tag in ("a", "link")]
     assert all(str(link).startswith(("#", "data:")) for link in links)
     assert not re.search(r'(?:src|href)="https?:', text)
-    assert "None of them was measured" in page.text
-    assert "fitted without the best rows, those above percentile 80" in page.text
+    assert "None of the designs was measured" in page.text
+    assert "Fitted without 12 rows, half of them the best, linear predicts them" in page.text
     assert found.check is not None
-    assert f"{found.check.held_out.rank:.4g}".replace("-", "\u2212") in page.text
-    assert [sentence for sentence in found.warnings if sentence not in page.text] == []
+    assert f"{found.check.rank:.4g}".replace("-", "\u2212") in page.text
+    said = (*found.notes, *found.warnings)
+    assert [sentence for sentence in said if sentence not in page.text] == []
     assert "python -m ddobench.propose rows.csv" in page.text
 
 
@@ -55,17 +56,45 @@ def test_the_candidates_that_a_method_compared_are_a_table() -> None:
         {"candidate": "ridge", "held_out_error": 2.0, "held_out_top_rank": -0.1, "chosen": False},
     )
     _, page = render(replace(usual(), candidates=candidates, check=None))
-    for word in ("Squared error", "Rank correlation", "units", "0.7", "yes", "\u22120.1", "no"):
+    for word in ("squared error", "rank correlation", "units", "0.7", "yes", "\u22120.1", "no"):
         assert word in page.text
-    assert "which chose units, from 60 rows" in page.text
-    assert "Why not" not in page.text
+    assert "which chose units" in page.text
+    assert "why not" not in page.text
+
+
+def test_the_page_answers_first_and_shows_what_changes_against_the_best_row() -> None:
+    found = usual()
+    _, page = render(found)
+    best = found.rows.y.max()
+    answer = f"Best row: row {found.best + 1} of rows.csv (60 usable rows), y = {best:.4g}; larger"
+    assert answer in page.text
+    places = [
+        page.text.index(word)
+        for word in (
+            answer,
+            "Trust in it: ",
+            "What changes against",
+            "Rows that were not fitted",
+            "Where the proposals lie",
+        )
+    ]
+    assert places == sorted(places)
+    changes = {one.name: one for one in compare_columns(found, 4)}
+    row = found.rows.designs.iloc[found.best]
+    for name, one in changes.items():
+        assert name != "site"  # it is constant
+        equal = (found.ranked.designs[name].iloc[:4] == row[name]).tolist()
+        assert [change == "" for change in one.changes] == equal
+    sizes = [one.size for one in compare_columns(found, 4)]
+    assert sizes == sorted(sizes, reverse=True)
 
 
 def test_a_method_that_chooses_no_candidate_gives_its_reasons() -> None:
     _, page = render(find(table().iloc[:30], method="auto"))
-    assert "1 design by Auto from 30 rows" in page.text
-    assert "no candidate ranked them better than chance might, so the best row is" in page.text
-    assert "Why not" in page.text
+    handed_back = page.text.index("No new design: auto hands back the best row.")
+    assert handed_back < page.text.index("Best row: row")
+    assert "why not" in page.text
+    assert "What changes against the best row" not in page.text
     assert "fewer than 20 rows to judge by" in page.text
 
 
@@ -109,7 +138,8 @@ def test_many_columns_need_no_more_memory(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_a_method_without_a_model_has_a_page_too() -> None:
     _, page = render(find(table(), method="random"))
-    assert "has no model of the values" in page.text
+    assert "Trust in it: none, because the method has no model of the values." in page.text
+    assert "No check was made of how the model predicts" in page.text
 
 
 @pytest.mark.parametrize("rows", [2, 40])

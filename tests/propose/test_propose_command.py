@@ -24,19 +24,22 @@ def folder_with_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_designs_and_a_page_are_written_and_summarised(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["rows.csv", *QUICK]) == 0
+    assert main(["rows.csv", *QUICK, "--same"]) == 0
     written = pd.read_csv("proposals.csv")
-    expected = propose(table(), k=4)
+    expected = propose(table(), k=4, check=True, same=True)
     pd.testing.assert_frame_equal(written, expected, check_exact=False)
+    assert {"gain_low", "gain_high"} <= set(written)
     assert Path("proposals.html").exists()
     printed = capsys.readouterr()
     first, second = printed.out.splitlines()
-    assert first.startswith("proposals.csv: 4 designs by linear, predicted ")
-    assert second == "proposals.html: how the designs were found, and how far to trust them"
-    assert "warning: Constant columns keep their value in every proposal: site." in printed.err
+    assert first.startswith("proposals.csv: 4 designs by linear; the best row is row ")
+    assert "; design 1 is predicted " in first
+    assert "; trust: " in first
+    assert second == "proposals.html: what changes against the best row, and how far to trust it"
+    assert "note: Constant columns keep their value in every proposal: site." in printed.err
     assert printed.err.startswith("fitting linear to 60 rows, seed 0\n")
     assert "1 of 1 runs" in printed.err
-    assert "checking linear: fitting without the best 12 rows\n" in printed.err
+    assert "checking linear: fitting without 12 rows\n" in printed.err
 
 
 def test_parquet_is_read_and_written() -> None:
@@ -45,7 +48,38 @@ def test_parquet_is_read_and_written() -> None:
     assert pd.read_parquet("new.parquet").columns.tolist() == [
         "a", "count", "metal", "site", *ADDED,
     ]  # fmt: skip
-    assert "No check was made of how it predicts" in Path("new.html").read_text()
+    assert "No check was made of how the model predicts" in Path("new.html").read_text()
+
+
+def test_designs_are_written_in_the_form_of_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+    form: dict[str, str] = {"sep": ";", "decimal": ",", "encoding": "cp1252"}
+    rows = table().rename(columns={"a": "a [°C]"})
+    rows.to_csv("rows.csv", index=False, **form)  # type: ignore[call-overload]
+    assert main(["rows.csv", *QUICK, "--no-check", "--minimize", "--same"]) == 0
+    note = "note: Read with columns separated by semicolons, decimal commas, encoding cp1252."
+    assert note in capsys.readouterr().err
+    written = pd.read_csv("proposals.csv", **form)  # type: ignore[call-overload]
+    assert written["a [°C]"].dtype == np.float64
+    assert written["predicted"].is_monotonic_increasing
+    given = ["--sep", ";", "--decimal", ",", "--encoding", "latin-1", "--out", "new.tsv"]
+    assert main(["rows.csv", *QUICK, "--no-check", *given]) == 0
+    assert "a [°C]\t" in Path("new.tsv").read_text(encoding="latin-1")
+
+
+def test_levels_and_linear_constraints_are_options() -> None:
+    words = ["--levels", "a=0,0.5", "--continuous", "count", "--constraint", "a + 0.1 count <= 1"]
+    assert main(["rows.csv", *QUICK, *words, "--min-distance", "0.1", "--no-check"]) == 0
+    written = pd.read_csv("proposals.csv")
+    assert set(written["a"]) <= {0, 0.5}
+    assert (written["a"] + 0.1 * written["count"] <= 1 + 1e-9).all()
+
+
+def test_a_best_row_that_is_handed_back_is_said_first(capsys: pytest.CaptureFixture[str]) -> None:
+    table().iloc[:30].to_csv("rows.csv", index=False)
+    assert main(["rows.csv", "--target", "y"]) == 0
+    printed = capsys.readouterr()
+    assert printed.out.startswith("proposals.csv: no new design: auto hands back the best row; the")
+    assert "warning: auto trusts none of its candidates on these rows (fewer than" in printed.err
 
 
 def test_constraints_are_options() -> None:
@@ -107,10 +141,10 @@ def test_a_method_of_a_plug_in_can_propose(monkeypatch: pytest.MonkeyPatch) -> N
     [
         ([], "give a table and its value column, as in: python -m ddobench.propose table.csv"),
         (["rows.csv"], "give a table and its value column, as in: python -m ddobench.propose tab"),
-        (["none.csv", "--target", "y"], "there is no file none.csv; give the path of a CSV or"),
+        (["none.csv", "--target", "y"], "there is no file none.csv; give the path of a table"),
         (["rows.csv", "--target", "z"], "there is no column 'z'; the columns are a, count, metal"),
         (["rows.csv", *QUICK, "--out", "rows.csv"], "--out would overwrite the table rows.csv; "),
-        (["rows.csv", *QUICK, "--out", "new.txt"], "--out must end in .csv or .parquet, got 'new"),
+        (["rows.csv", *QUICK, "--out", "new.txt"], "--out must end in .csv or .tsv or .parquet"),
         (["rows.csv", *QUICK, "--bounds", "a=1"], "--bounds must be NAME=LOW:HIGH, got 'a=1'"),
         (["rows.csv", *QUICK, "--fixed", "a"], "--fixed must be NAME=ENTRY, got 'a'"),
         (["rows.csv", *QUICK, "--fixed", "a=x"], "--fixed a must be a number, got 'x'"),
@@ -132,11 +166,30 @@ def test_a_method_of_a_plug_in_can_propose(monkeypatch: pytest.MonkeyPatch) -> N
         (["rows.csv", *QUICK, "--drop", "a", "--drop", "a"], "--drop a is given twice; keep one"),
         (["rows.csv", *QUICK, *["--whole", "a"] * 2], "--whole a is given twice; keep one"),
         (["rows.csv", *QUICK, *["--categorical", "a"] * 2], "--categorical a is given twice; kee"),
+        (["rows.csv", *QUICK, *["--continuous", "a"] * 2], "--continuous a is given twice; keep o"),
+        (["rows.csv", *QUICK, *["--levels", "a"] * 2], "--levels a is given twice; keep one"),
+        (["rows.csv", *QUICK, *["--constraint", "a<=1"] * 2], "--constraint a<=1 is given twice; "),
+        (["rows.csv", *QUICK, "--levels", "z"], "there is no column 'z'; the columns are a, count"),
+        (
+            ["rows.csv", *QUICK, "--levels", "a=x"],
+            "--levels must be NAME or NAME=0,10,20, got 'a=x",
+        ),
+        (
+            ["rows.csv", *QUICK, "--constraint", "b<=1"],
+            "--constraint 'b<=1': there is no column 'b'",
+        ),
+        (["rows.csv", *QUICK, "--minimise", "--minimize"], "--minimise is given twice; keep one"),
+        (
+            ["rows.csv", *QUICK, "--same", "--min-distance", "1"],
+            "same (--same) has no least distan",
+        ),
+        (["rows.csv", *QUICK, "--sep", "ab"], "--sep must be one character or tab, got 'ab'"),
+        (["rows.csv", *QUICK, "--sep", "tab"], "there is no column 'y'; the columns are a,count"),
         (["rows.csv", *QUICK, "--bounds", "a=5:9", "--inside"], "the bounds of 'a', 5 to 9, are o"),
         (["rows.csv", "--target", "y", "--k", "1000000000"], "k must be at most 10000, as every "),
         (["rows.csv", *QUICK, "--fixed", "metal=\x1b"], "column 'metal' can only be fixed at an"),
         (["rows.csv", *QUICK, "--\x1b[31m"], "unrecognized arguments: --\\x1b[31m; --help"),
-        (["\x1b[31m.csv", *QUICK], "there is no file \\x1b[31m.csv; give the path of a CSV or"),
+        (["\x1b[31m.csv", *QUICK], "there is no file \\x1b[31m.csv; give the path of a tab"),
         (["rows.csv", *QUICK, "--out", "a\0.csv"], "--out must be a file name of at most 200 byt"),
         (["rows.csv", *QUICK, "--out", "a" * 300 + ".csv"], "--out must be a file name of at most"),
         (["rows.csv", *QUICK, "--config-dir", "a" * 300], "a" * 300 + " cannot be used: File name"),
@@ -208,7 +261,7 @@ def test_control_characters_are_written_and_not_printed(capsys: pytest.CaptureFi
     rows["metal"] = rows["metal"].replace("zinc", "\x1b[2mzinc")
     rows.to_csv("\x1b[3m.csv", index=False)
     words = ["--target", "\x1b[1my", *QUICK[2:], "--out", "\x1b[4m\n.csv"]
-    assert main(["\x1b[3m.csv", *words]) == 0
+    assert main(["\x1b[3m.csv", *words, "--same"]) == 0
     printed = capsys.readouterr()
     assert "\x1b" not in printed.out + printed.err
     assert "every proposal: s\\x1b[31m." in printed.err
@@ -232,7 +285,7 @@ def test_a_closed_pipe_ends_the_program_quietly(words: list[str]) -> None:
 
 @pytest.mark.filterwarnings("ignore:'ddobench.propose.__main__' found in sys.modules")
 def test_the_package_runs_as_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "argv", ["propose", "rows.csv", *QUICK, "--no-check"])
+    monkeypatch.setattr(sys, "argv", ["propose", "rows.csv", *QUICK, "--no-check", "--same"])
     with pytest.raises(SystemExit, match=r"^0$"):
         runpy.run_module("ddobench.propose", run_name="__main__")
     assert len(pd.read_csv("proposals.csv")) == 4

@@ -11,7 +11,7 @@ import pytest
 
 from ddobench.report import data as data_module
 from ddobench.report import write_report, writer
-from ddobench.report.data import ReportData
+from ddobench.report.data import ReportData, read_sources
 from ddobench.report.figures.graph_figures import (
     climbing_runs,
     column,
@@ -36,7 +36,7 @@ from tests.support.synthetic_runs import (
     run_row,
     sweep,
 )
-from tests.support.synthetic_stores import Details, stored_with
+from tests.support.synthetic_stores import Details, store_rows, stored_with
 
 TABLES = (
     *("score_table", "leaderboard", "control_table", "pair_table"),
@@ -218,3 +218,52 @@ def test_a_damaged_or_missing_file_has_no_diagnostics(tmp_path: Path) -> None:
     new = data_of([climb()])
     assert read_details(new, new.runs.iloc[0]) == {}
     assert column(new.runs, "graph").tolist() == [""]
+
+
+def test_several_folders_are_read_as_one_and_the_first_of_a_run_counts(tmp_path: Path) -> None:
+    one = store_rows(tmp_path / "one", [run_row(seed=seed, final_model=1.0) for seed in (0, 1)])
+    two = store_rows(
+        tmp_path / "two",
+        [run_row(seed=1, final_model=2.0), run_row("naive", seed=1, final_model=3.0)],
+    )
+    data = ReportData.read([one, two])
+    found = data.runs.set_index(["method", "seed"])["final_model"].to_dict()
+    assert found == {("fgm", 0): 1.0, ("fgm", 1): 1.0, ("naive", 1): 3.0}
+    assert all((one / path).exists() for path in data.runs["path"])
+
+
+def test_published_scores_are_those_at_the_sizes_of_the_other_folders(tmp_path: Path) -> None:
+    own = store_rows(tmp_path, [run_row("mine", d=20, seed=0)])
+    data = ReportData.read([own, Path("published")])
+    sizes = data.runs[["task", "d", "n", "budget"]].drop_duplicates().to_numpy().tolist()
+    assert sizes == [["quadratic", 20, 100, "full"]]
+    assert {"mine", "fgm", "naive"} <= set(data.runs["method"])
+    assert data.runs.loc[data.runs["method"] == "fgm", "p50"].notna().all()
+    assert data.diagnostics("") == {}
+    assert set(data.board["method"]) >= {"mine", "fgm"}
+
+
+def test_published_scores_alone_are_all_of_them() -> None:
+    assert len(read_sources(["published"]).runs) > 10_000
+
+
+def test_runs_that_saw_other_rows_are_kept_apart(caplog: pytest.LogCaptureFixture) -> None:
+    same: Row = {"y_mean": 0.0, "y_sd": 1.0, "y_min": -2.0, "y_max": 3.0}
+    rows = [
+        run_row("fgm", **same, data_digest="aaaa"),
+        run_row("naive", **same, data_digest="aaaa"),
+        run_row("ga", **same),  # an older run
+        run_row("rwr", **same, data_digest="bbbb"),
+        run_row("coms", **{**same, "y_max": 3.1}),
+    ]
+    found = data_of(rows).runs.set_index("method")["task_variant"].to_dict()
+    assert found == {"fgm": "", "naive": "", "ga": "", "rwr": "rows=bbbb", "coms": "rows=other"}
+    assert "2 runs saw other rows than the others of their task, size and seed" in caplog.text
+
+
+def test_a_report_of_several_folders_names_them(tmp_path: Path) -> None:
+    own = store_rows(tmp_path / "own", sweep(dimensions=(10,), seeds=2))
+    other = store_rows(tmp_path / "other", sweep(("ga",), dimensions=(10,), seeds=2))
+    written = write_report([own, other], tmp_path / "report", formats="svg")
+    assert ": 6 runs, " in written.message
+    assert "other]" in (tmp_path / "report" / "index.html").read_text(encoding="utf-8")

@@ -7,7 +7,8 @@ import pytest
 
 from ddobench.report import Written, write_report
 from ddobench.report.figures import figure
-from tests.support.pages import OUR_SCRIPTS, Page, open_page
+from ddobench.report.tables.styles import paper_of
+from tests.support.pages import OUR_SCRIPTS, PAPERS, Page, open_page
 from tests.support.synthetic_runs import climb, failed_row, run_row
 from tests.support.synthetic_stores import store_rows, stored_with
 
@@ -26,7 +27,7 @@ def report_of(folder: Path) -> tuple[Written, Page]:
     page = open_page(written.page)
     page.text = " ".join(page.text.split())
     files = [link for _, a in page.tags for key in ("src", "href")
-             if (link := a.get(key)) and not link.startswith(("#", "data:"))]  # fmt: skip
+             if (link := a.get(key)) and not link.startswith(("#", "data:", PAPERS))]  # fmt: skip
     assert [link for link in files if not (written.page.parent / link).is_file()] == []
     assert (written.page.parent / "README.md").read_text()
     return written, page
@@ -81,6 +82,8 @@ def test_without_a_run_that_returns_it_the_best_visible_design_is_drawn(
 ) -> None:
     climbs(("ga", "coms"), 3, tmp_path)
     _, page = report_of(tmp_path)
+    papers = {link for _, a in page.tags if (link := a.get("href") or "").startswith(PAPERS)}
+    assert papers == {paper_of("coms").link}  # the methods that have one are linked to it
     assert "the best visible design" in page.text
     points = pd.read_csv(tmp_path / "report" / "figures" / "headline.csv")
     assert points["best_visible"].tolist() == [0.4] * 4

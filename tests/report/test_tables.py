@@ -69,7 +69,7 @@ def test_a_table_has_all_digits_in_its_csv_and_the_same_texts_in_other_files() -
         "| :--- | ---: |", "| a_b | 0.3 |",
     ]  # fmt: skip
     assert "a\\_b & 0.3 \\\\" in files["mine-a.tex"]
-    assert group.cells() == [[(NAME, "a_b", None), (VALUE, "0.3", 1 / 3)]]
+    assert group.cells() == [[(NAME, "a_b", None, ""), (VALUE, "0.3", 1 / 3, "")]]
 
 
 def test_a_group_without_a_stem_has_no_file_and_an_empty_table_has_its_title() -> None:

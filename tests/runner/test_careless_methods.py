@@ -16,6 +16,7 @@ from torch import Tensor
 
 from ddobench.check.promises import compare_records
 from ddobench.contracts import Dataset, HiddenRows, Method, Privilege, Proposal, Space, Task
+from ddobench.errors import UsageError
 from ddobench.rng import Streams
 from ddobench.runner.batches import Outcome, execute
 from ddobench.runner.build import load_class
@@ -287,6 +288,48 @@ def test_a_method_that_ends_the_process_is_a_failed_run(tmp_path: Path) -> None:
     assert execute(specify_fake(EndsTheProcess), [0], Store(tmp_path)) == Outcome(failed=1)
     assert load(tmp_path)["reason"].tolist() == ["SystemExit: os._exit(0) was called"]
     assert os._exit is end
+
+
+class Miscounts(Climb):
+    """Gives wrong facts about itself."""
+
+    facts: ClassVar[Callable[[], float]]
+
+    def working_bytes(self, n: int, d: int) -> float:  # noqa: ARG002
+        """Give one of them."""
+        return type(self).facts()
+
+
+@pytest.mark.parametrize(
+    ("facts", "at_once", "reason"),
+    [
+        (lambda: 1 / 0, None, "ZeroDivisionError: division by zero"),
+        (lambda: float("nan"), None, "ValueError: cannot convert float NaN to integer"),
+        (lambda: os._exit(0), None, "SystemExit: os._exit(0) was called"),
+        (lambda: 0.0, -1, "UsageError: seeds_at_once must be a whole number of at least 1, got -1"),
+    ],
+)
+def test_a_method_that_miscounts_its_memory_or_seeds_fails_alone(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    facts: Callable[[], float],
+    at_once: int | None,
+    reason: str,
+) -> None:
+    monkeypatch.setattr(Miscounts, "facts", staticmethod(facts), raising=False)
+    monkeypatch.setattr(Miscounts, "seeds_at_once", at_once)
+    assert execute(specify_fake(Miscounts), [0, 1], Store(tmp_path)) == Outcome(failed=2)
+    assert load(tmp_path)["reason"].tolist() == [reason] * 2
+
+
+@pytest.mark.parametrize("line", ["os._exit(0)", "import posix; posix._exit(0)"])
+def test_a_plug_in_that_ends_the_process_when_imported_is_an_error_of_the_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    (tmp_path / "ends_on_import.py").write_text(f"import os; {line}\nclass Mine: ...\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(UsageError, match=r"cannot be imported: SystemExit: os\._exit\(0\) was"):
+        load_class("ends_on_import.Mine", "method")
 
 
 class Complex(Climb):

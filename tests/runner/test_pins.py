@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ddobench.runner.spec import digest
-from tests.support.catalogue import ABSENT, METHODS, SKIPPED, TASKS, problem, specification
+from tests.support.catalogue import ABSENT, ALL_METHODS, SKIPPED, TASKS, problem, specification
 
 PINS = Path(__file__).with_name("pins.json")
 
@@ -28,10 +28,15 @@ def pinned_draws(task: str) -> dict[str, list[float]]:
     return {name: pinned[name] for name in ("x", "y")}
 
 
+def digests(method: str) -> dict[str, str]:
+    """Return the digest of a method on a task of each kind of designs."""
+    return {task: specification(task, method).digest for task in ("chain", "nk")}
+
+
 def pins() -> dict[str, Any]:
     """Return what is pinned, as it is now."""
     return {
-        "methods": {name: specification("chain", name).digest for name in METHODS},
+        "methods": {name: digests(name) for name in ALL_METHODS},
         "tasks": {
             name: {
                 "digest": digest({"task": specification(name, "naive").config["task"]}),
@@ -44,13 +49,13 @@ def pins() -> dict[str, Any]:
 
 def test_everything_is_pinned() -> None:
     pinned = json.loads(PINS.read_text())
-    assert sorted(pinned["methods"]) == sorted(METHODS)
+    assert sorted(pinned["methods"]) == sorted(ALL_METHODS)
     assert sorted(pinned["tasks"]) == sorted([*TASKS, *ABSENT])
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_a_method_keeps_its_digest(method: str) -> None:
-    assert specification("chain", method).digest == json.loads(PINS.read_text())["methods"][method]
+@pytest.mark.parametrize("method", ALL_METHODS)
+def test_a_method_keeps_its_digests(method: str) -> None:
+    assert digests(method) == json.loads(PINS.read_text())["methods"][method]
 
 
 @pytest.mark.parametrize("task", [*TASKS, *ABSENT])

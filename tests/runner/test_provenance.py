@@ -4,6 +4,7 @@ import json
 import subprocess
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 
 from ddobench.runner import provenance
@@ -43,3 +44,15 @@ def test_a_tree_without_git_has_no_revision(
     monkeypatch.setattr("ddobench.runner.provenance.subprocess.run", fail)
     found = provenance.describe_machine()
     assert (found["revision"], found["dirty"]) == ("", False)
+
+
+def test_the_digest_of_rows_ignores_rounding_and_nothing_else() -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(50, 3)), rng.normal(size=50)
+    known = provenance.digest_rows(x, y)
+    assert provenance.digest_rows(x * (1 + 1e-14), y + 1e-14) == known
+    others = [
+        (x, y + 0.01), (x, y[::-1]), (x[::-1], y), (2 * x, y), (x, 2 * y), (x[:, :2], y),
+        (x[:49], y[:49]), (0 * x, y), (x, 0 * y),
+    ]  # fmt: skip
+    assert len({known, *(provenance.digest_rows(*other) for other in others)}) == 1 + len(others)

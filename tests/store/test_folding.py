@@ -412,3 +412,14 @@ def test_a_folder_whose_only_file_is_damaged_is_named_and_skipped(
     assert "1 runs are in 1 files" in capsys.readouterr().out
     damage(place.file(0).rename(place.folded(0)))
     assert main([str(store.folder)]) == 0
+
+
+def test_a_run_in_the_wrong_file_is_named_with_that_file(
+    full: Store, place: Place, caplog: pytest.LogCaptureFixture
+) -> None:
+    compact(full.folder)
+    other = full.place("another", "method", 3, 20, "0" * 16)
+    other.folder.mkdir()
+    shutil.copy(place.folder / "seeds-00000.parquet", other.folder)
+    load(full.folder)
+    assert "another run than its name says, in seeds-00000.parquet" in caplog.text

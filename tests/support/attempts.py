@@ -30,7 +30,7 @@ from ddobench.store.records import Record, TaskSample
 CONF = Path(next(iter(ddobench.conf.__path__)))
 GROUPS = ("task", "method", "budget", "latent", "axes", "graph", "surrogate", "search")
 KEYS = (*GROUPS, "experiment", "d", "n", "seed", "results_dir", "device", "seeds_per_job", "plan",
-        "many", "memory_gb", "allow_code")  # fmt: skip
+        "many", "memory_gb", "allow_code", "timeout", "isolate", "select", "training")  # fmt: skip
 PARAMETERS = (
     "task.noise=0.5", "task.signs=random", "method.ridge=0.5", "search.steps=2", "latent.width=8",
     "surrogate.width=8", "graph.alpha=0.1", "budget.designs=4", "budget.top=2", "search.rate=1e-3",
@@ -136,7 +136,8 @@ def judge(tried: Attempt) -> list[str]:
     """Return what is wrong with the outcome of a command line, nothing if all is well."""
     if tried.crash or "Traceback" in tried.out + tried.err:
         return [f"a traceback: {(tried.crash or tried.err).strip().splitlines()[-1]}"]
-    return [*_judge_words(tried), *_judge_files(tried), *_judge_runs(tried)]
+    checks = (_judge_words, _judge_files, _judge_runs, _judge_settings)
+    return [complaint for check in checks for complaint in check(tried)]
 
 
 def _judge_words(tried: Attempt) -> Iterator[str]:
@@ -182,6 +183,43 @@ def _judge_runs(tried: Attempt) -> Iterator[str]:
             values = None if wanted is None else _expand(key, wanted)
             if values is not None and not found <= values:
                 yield f"{key}={wanted} was asked for, {key}={sorted(found)} ran"
+
+
+def _judge_settings(tried: Attempt) -> Iterator[str]:
+    """Look for each setting of a method, a task or a part in what ran."""
+    dotted = {key: value for key, value in _typed(tried.words).items() if "." in key}
+    for key, value in dotted.items() if tried.ran else ():
+        values = _expand(key, value)
+        if key.startswith(("hydra.", "select.")) or values is None or "None" in values:
+            continue
+        found = {*filter(None, (_look_up(spec, key) for spec, _ in tried.ran))}
+        if not found:
+            yield f"{key}={value} was accepted and is in no run"
+        elif not {*map(_canonical, found)} & {*map(_canonical, values)}:
+            yield f"{key}={value} was asked for, {sorted(map(str, found))} ran"
+
+
+def _look_up(spec: Specification, key: str) -> str | None:
+    """Return the value of a setting in a run, or in one of the candidates of a rule."""
+    group, *names = key.split(".")
+    method = spec.config["method"]
+    plain = [*method.get("candidates", {"": method}).values()] if group != "budget" else []
+    nodes: list[Any] = [spec.config] if group in spec.config else []
+    nodes += [one for one in plain if isinstance(one, dict) and group in one]
+    for node in nodes:
+        value = node[group]
+        for name in names:
+            value = value.get(name) if isinstance(value, dict) else None
+        if value is not None:
+            return str(value)
+    return None
+
+
+def _canonical(word: str) -> str:
+    try:
+        return str(float(word))
+    except ValueError:
+        return word.lower()
 
 
 def _found(spec: Specification, seeds: list[int]) -> dict[str, set[str]]:

@@ -11,6 +11,7 @@ HOSTILE = (
     r"</script><script>window.broken = 1</script><img src=x onerror='window.broken = 2'>$\frac{"
 )
 OUR_SCRIPTS = ["application/gzip;base64", None]  # the types of the data and of what shows them
+PAPERS = "https://doi.org/"  # how a link to a paper begins; the page does not need them
 MINUS, DASH = "\u2212", "\u2013"
 
 

@@ -1,12 +1,19 @@
 """Designs of every kind of column are encoded as numbers and decoded to what they were."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from ddobench.errors import UsageError
 from ddobench.tabular import encodings
-from ddobench.tabular.encodings import Encoding, describe_columns
+from ddobench.tabular.encodings import (
+    Encoding,
+    count_decimals,
+    describe_columns,
+    find_levels,
+)
 from ddobench.tabular.rows import gather_rows
 
 TABLE = pd.DataFrame(
@@ -21,7 +28,7 @@ TABLE = pd.DataFrame(
 )
 
 
-def encoding(table: pd.DataFrame = TABLE, native: bool = False, **kinds: list[str]) -> Encoding:
+def encoding(table: pd.DataFrame = TABLE, native: bool = False, **kinds: Any) -> Encoding:
     """Return the encoding of a table."""
     rows = gather_rows(table, "y", categorical=kinds.get("categorical", []))
     return Encoding(describe_columns(rows, **kinds), native)
@@ -32,6 +39,45 @@ def test_every_kind_of_column_is_recognised() -> None:
     assert kinds == ["number", "whole", "category", "category", "constant"]
     assert [c.kind for c in encoding(whole=["speed"]).columns][:2] == ["whole", "number"]
     assert encoding(categorical=["count"]).columns[1].levels == (1, 2, 5, 9)
+
+
+def test_levels_are_numbers_that_decode_to_the_nearest() -> None:
+    found = encoding(levels={"speed": (0.0, 2.5), "count": (1, 5)})
+    assert [column.kind for column in found.columns][:2] == ["level", "level"]
+    assert found.encode(TABLE)[:, :2].tolist() == TABLE[["speed", "count"]].to_numpy().tolist()
+    decoded = found.decode(np.array([[1.0, 2.9], [9.0, 3.1]]) @ np.eye(2, 7))
+    assert decoded["speed"].tolist() == [0.0, 2.5]
+    assert decoded["count"].tolist() == [1, 5]
+    assert decoded["count"].dtype == np.int64
+
+
+def test_columns_with_few_numbers_have_levels() -> None:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {"few": rng.choice([1, 2], 60), "many": np.arange(60), "y": rng.normal(size=60)}
+    )
+    rows = gather_rows(table, "y")
+    assert find_levels(rows, {}) == {"few": (1.0, 2.0)}
+    assert find_levels(rows, {}, ["few"]) == {}
+    assert find_levels(rows, {"many": [3, 1]})["many"] == (1.0, 3.0)
+    assert len(find_levels(rows, {"many": None})["many"]) == 60
+    assert find_levels(gather_rows(table.iloc[:8], "y"), {}) == {}  # too few rows to tell
+
+
+@pytest.mark.parametrize(
+    ("numbers", "decimals"),
+    [
+        ([0.1, 0.2, 0.7], 1),
+        ([1.25, 3.0], 2),
+        ([3.0, 5.0], 0),
+        ([850.0, 900.0, 1010.0], -1),
+        ([850.0, 900.0], 0),  # too few steps of ten to tell
+        ([1e-9, 2.5e-9], 10),
+        (np.random.default_rng(0).normal(size=9) * 1e3, None),
+    ],
+)
+def test_decimals_are_those_of_the_column(numbers: Any, decimals: int | None) -> None:
+    assert count_decimals(np.asarray(numbers)) == decimals
 
 
 def test_a_category_cannot_be_whole() -> None:

@@ -145,7 +145,7 @@ def test_a_digest_depends_on_the_content_and_not_on_the_path(file: str, tmp_path
 
 
 def test_an_error_in_the_file_is_said_before_anything_runs() -> None:
-    with pytest.raises(UsageError, match=r"there is no file gone\.csv; give the path of a CSV"):
+    with pytest.raises(UsageError, match=r"there is no file gone\.csv; give the path of a table"):
         specify_points([["task=table", "file=gone.csv"]])
 
 

@@ -112,7 +112,8 @@ def headline(data: ReportData) -> Iterator[Figure]:
     shown = shown[shown["series"].isin(leading)]
     firsts = shown.drop_duplicates("series").set_index("series")
     styles = {key: data.style(firsts.loc[key]) for key in leading if key in firsts.index}
-    panels = {str(own["task"].iloc[0]): name_runs(own.iloc[0], "n") for own in families[:6]}
+    firsts = shown.drop_duplicates("task")  # a task may have none of the methods that are drawn
+    panels = {str(row["task"]): name_runs(row, "n") for _, row in firsts.iterrows()}
     several = shown["d"].groupby(shown["task"]).nunique().max() > 1
     title = f"Share of the optimum{' against dimension' if several else ''}, by task"
     plot = LinePlot(title, _DIMENSION, replace(_SHARE, limits=(-0.5, 1.1)), styles, panels,

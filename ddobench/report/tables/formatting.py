@@ -48,6 +48,7 @@ _LATEX = {
     "\u00a0": "~",
     MINUS: "$-$",
     DASH: "--",
+    "±": r"$\pm$",
     "†": r"$\dagger$",
     "‡": r"$\ddagger$",
     "§": r"\S{}",
@@ -69,6 +70,7 @@ class Column:
     words: bool = False  # aligned left
     minor: bool = False  # hidden on a phone
     width: float | None = None  # of the line in LaTeX, where the text is wrapped
+    link: Callable[[Any], str] | None = None  # the address behind the text, "" for none
 
     @property
     def full_heading(self) -> str:
@@ -103,10 +105,13 @@ class Group:
         """Return the formatted cells of every row."""
         return [[column.text(row) for column in self.columns] for row in self.rows]
 
-    def cells(self) -> list[list[tuple[Column, str, Any]]]:
-        """Return each cell with its column, its text and the number to sort it by, if any."""
+    def cells(self) -> list[list[tuple[Column, str, Any, str]]]:
+        """Return each cell with its column, its text, the number to sort it by, and its link."""
         return [
-            [(c, c.text(row), c.value(row) if c.value else None) for c in self.columns]
+            [
+                (c, c.text(row), c.value(row) if c.value else None, c.link(row) if c.link else "")
+                for c in self.columns
+            ]
             for row in self.rows
         ]
 
@@ -132,7 +137,13 @@ class Table:
         return {**files, f"{self.name}.md": to_markdown(self), **papers}
 
 
-def to_csv(table: pd.DataFrame, digits: int | None = None, controls: bool = False) -> str:
+def to_csv(
+    table: pd.DataFrame,
+    digits: int | None = None,
+    controls: bool = False,
+    sep: str = ",",
+    decimal: str = ".",
+) -> str:
     """Write a frame with all digits, or so many; no text is left that a spreadsheet computes.
 
     Control characters are escaped unless `controls` keeps them, as in the user's own rows.
@@ -147,7 +158,7 @@ def to_csv(table: pd.DataFrame, digits: int | None = None, controls: bool = Fals
     float_format = None if digits is None else f"%.{digits}g"
     return str(
         safe.rename(columns=escape).to_csv(
-            index=False, lineterminator="\n", float_format=float_format
+            index=False, lineterminator="\n", float_format=float_format, sep=sep, decimal=decimal
         )
     )
 
@@ -168,16 +179,30 @@ def to_markdown(table: Table) -> str:
 def markdown_group(group: Group) -> str:
     """Write the rows of a group."""
     words = [column.words for column in group.columns]
-    return markdown_table([column.full_heading for column in group.columns], group.texts(), words)
+    header = [escape_markdown(column.full_heading) for column in group.columns]
+    rows = [[_markdown_link(column, row) for column in group.columns] for row in group.rows]
+    return _markdown_lines(header, rows, words)
+
+
+def _markdown_link(column: Column, row: Row) -> str:
+    text = escape_markdown(column.text(row))
+    address = column.link(row) if column.link else ""
+    return f"[{text}]({address})" if address else text
 
 
 def markdown_table(
     header: Sequence[str], rows: Iterable[Sequence[str]], words: Sequence[bool]
 ) -> str:
     """Write rows, columns of words to the left and those of numbers to the right."""
-    rule = [":---" if left else "---:" for left in words]
     header, *body = ([escape_markdown(cell) for cell in row] for row in (header, *rows))
-    return "".join(f"| {' | '.join(line)} |\n" for line in (header, rule, *body))
+    return _markdown_lines(header, body, words)
+
+
+def _markdown_lines(
+    header: Sequence[str], rows: Iterable[Sequence[str]], words: Sequence[bool]
+) -> str:
+    rule = [":---" if left else "---:" for left in words]
+    return "".join(f"| {' | '.join(line)} |\n" for line in (header, rule, *rows))
 
 
 def to_latex(group: Group) -> str:

@@ -37,6 +37,7 @@ _PRIVILEGES = {"graph": "the true graph", "hidden": "the hidden coordinates"}
 _OTHER_SIGN = "§"
 REMARK_SIGN = "¶"
 DASHES = tuple(LINES.values())
+_DOI = re.compile(r"10\.[0-9.]+/[A-Za-z0-9._;()/:-]+")
 _SHADES = (0.7, 1.0, 1.3)  # of the lightness of a method's colour
 _LIGHTEST = 0.68  # lightness that is visible on white
 
@@ -81,6 +82,26 @@ def look_of_variant(method: Look, variant: str, again: int = 0) -> Look:
 def role_of(method: str) -> str:
     """Return the role on a method's card, "" if it has none."""
     return str(_read_card(method).get("role", ""))
+
+
+@dataclass(frozen=True)
+class Paper:
+    """The paper of a method."""
+
+    title: str = ""
+    doi: str = ""
+
+    @property
+    def link(self) -> str:
+        """Its address, "" if it has no DOI."""
+        return f"https://doi.org/{self.doi}" if self.doi else ""
+
+
+def paper_of(method: str) -> Paper:
+    """Return the paper on a method's card, empty if it names none."""
+    card = _read_card(method)
+    doi = str(card.get("doi", ""))
+    return Paper(str(card.get("paper", "")), doi if _DOI.fullmatch(doi) else "")
 
 
 def _shade(color: str, factor: float) -> str:
