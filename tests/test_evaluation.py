@@ -204,7 +204,7 @@ def test_a_regressor_is_searched_without_gradients(tmp_path: Path) -> None:
         )
     refused = evaluate(Mean(), tmp_path, search="ascent")
     assert refused["status"].tolist() == ["declined"]
-    assert refused["reason"][0].endswith("; use search=evolution, cma, reinforce or rwr")
+    assert refused["reason"][0].endswith("; use search=evolution, tangent, cma, reinforce or rwr")
 
 
 def test_settings_of_an_estimator_are_its_variant(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def test_a_search_by_gradients_is_declined_with_searches_that_work(search: Searc
     reason = assemble(Nearest(), search).declines(table([1]))
     assert reason == (
         f"the search {search.name} needs a gradient, which the surrogate nearest does not have; "
-        "use search=evolution, cma, reinforce or rwr"
+        "use search=evolution, tangent, cma, reinforce or rwr"
     )
 
 
