@@ -128,11 +128,10 @@ class OwnSpecification(Specification):
             task_digest=digest({"task": own.config["task"]}),
         )
 
-    def build(self) -> tuple[Task, Any]:
-        """Build the task and the method."""
-        if self.own_task is None:
-            return super().build()
-        return self.own_task.build(self.config["task"]), self.build_method()
+    def build_task(self) -> Task:
+        """Build the task."""
+        own = self.own_task
+        return super().build_task() if own is None else own.build(self.config["task"])
 
     def build_method(self) -> Any:
         """Build a fresh method."""
