@@ -207,6 +207,17 @@ def test_a_regressor_is_searched_without_gradients(tmp_path: Path) -> None:
     assert refused["reason"][0].endswith("; use search=evolution, tangent, cma, reinforce or rwr")
 
 
+def test_tangent_searches_a_regressor_by_random_steps(tmp_path: Path) -> None:
+    runs = evaluate(Mean(), tmp_path, search="tangent", seed="0-1")
+    assert runs["status"].tolist() == ["ok", "ok"]
+    assert (runs["invalid_final"] == 0).all()
+
+
+def test_an_object_of_python_cannot_be_isolated(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="isolate=true is for methods with a configuration file"):
+        evaluate(Mean(), tmp_path, isolate=True)
+
+
 def test_settings_of_an_estimator_are_its_variant(tmp_path: Path) -> None:
     linear = pytest.importorskip("sklearn.linear_model")
     runs = pd.concat([evaluate(linear.Ridge(alpha), tmp_path) for alpha in (1.0, 2.0)])
