@@ -14,9 +14,10 @@ best rows, and as many of the others. Each candidate is fitted to the rest. Then
    row, by more than its error.
 3. Otherwise it loses to the next one. If all lose, the best visible design is proposed.
 
-The choice is fitted to all rows and proposes. Designs that end farther from the rows are replaced
-by the others, or all of them by the best visible design. What it predicts above the best visible
-value is shrunk by its error: a model that explains half of the variance is believed half the gain.
+The choice is fitted to all rows and proposes. Designs that end farther from the rows, or promise
+more than the error can carry, are replaced by the others, or all of them by the best visible
+design. What it predicts above the best visible value is shrunk by its error: a model that explains
+half of the variance is believed half the gain.
 
 Rows that do not fill their space (`filled`) lie on a surface, which is curved between rows: there
 designs must be nearer to a row than most rows are (`farthest_on_surfaces`). Candidates that work in
@@ -34,6 +35,7 @@ Command: python -m ddobench -m method=auto task=chain d=41 seed=0-9
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from math import isfinite, sqrt
 from typing import Any, ClassVar, NamedTuple
@@ -75,7 +77,7 @@ class Auto(Chooser):
     """Judge the candidates by hidden rows and by their proposals, and use one of them."""
 
     name: ClassVar[str] = "auto"
-    version: ClassVar[int] = 3  # proposals are judged, and other rows are hidden
+    version: ClassVar[int] = 4  # the last designs are judged by their promise as well
     seeds_at_once: ClassVar[int | None] = 10
 
     trials: Mapping[str, Method] = field(default_factory=dict)
@@ -108,10 +110,9 @@ class Auto(Chooser):
     def judge(self, data: Dataset, rng: Streams) -> list[list[Judgement]]:
         """Judge every candidate by the hidden rows of each seed, then the best by proposals."""
         trial = Trial.among(data, self.percentile, self.least_rows)
-        self._data = data
+        self._data, self._quick = data, {self._name(key): one for key, one in self.trials.items()}
         self._planes = [] if data.space.categorical else [LocalPlanes.of(x.numpy()) for x in data.x]
-        self._inside = [1.0] * len(data.x)  # share of the final designs that are near the rows
-        quick = {self._name(key): method for key, method in self.trials.items()}
+        self._kept = [1.0] * len(data.x)  # share of the last designs that are trusted
         folded = [s for s, planes in enumerate(self._planes) if planes.filled() < self.filled]
         self._limits = [
             self.farthest_on_surfaces if s in folded else self.farthest for s in range(len(data.x))
@@ -120,7 +121,7 @@ class Auto(Chooser):
         fitted: dict[str, Fitted] = {}
         results: list[list[ProposalJudgement]] = [[] for _ in data.x]
         for name, full in self._known.items():
-            method = quick.get(name, full)
+            method = self._quick.get(name, full)
             seeds = folded if name in only_there else list(range(len(data.x)))
             refusal = method.declines(data) or trial.refuse(self.least_rows)
             if refusal is None and seeds:
@@ -149,26 +150,33 @@ class Auto(Chooser):
         """Return a candidate, or the best visible design if none is trusted."""
         return self._known[name] if name in self._known else Naive()
 
+    def copy_choice(self, name: str) -> Method | None:
+        """Return what was judged by a name, which takes less long than what was chosen."""
+        return deepcopy(self._quick.get(name, self._known.get(name)))
+
     def propose(self, starts: Tensor, rng: Streams) -> Iterator[Proposal]:
-        """Yield what the chosen methods propose last, without the designs that left the rows."""
+        """Yield what the chosen methods propose last, without designs that cannot be trusted."""
         *_, last = super().propose(starts, rng)
         designs, predicted = last.designs, last.predicted
         assert predicted is not None
-        predicted = self._carry(predicted)
-        for seed, planes in enumerate(self._planes):
-            if self._chosen[seed] == NONE_TRUSTED:
+        for seed, name in enumerate(self._chosen):
+            if name == NONE_TRUSTED:
                 continue
-            off, nearest = planes.ratios(designs[seed].double().numpy())
-            near = (off <= 1) & (nearest <= self._limits[seed])  # (K,), false for NaN
-            self._inside[seed] = float(near.mean())
-            if near.any():
-                kept = torch.from_numpy(near.nonzero()[0])
-                rows = kept[torch.arange(len(near)) % len(kept)]
+            y = self._data.y[seed].to(predicted)
+            most = y.max() + y.std() * self._most(seed, self._error(seed))
+            good = predicted[seed] <= most  # (K,), false for NaN
+            if self._planes:
+                off, nearest = self._planes[seed].ratios(designs[seed].double().numpy())
+                good &= torch.from_numpy((off <= 1) & (nearest <= self._limits[seed]))
+            self._kept[seed] = float(good.double().mean())
+            if good.any():
+                (kept,) = good.nonzero(as_tuple=True)
+                rows = kept[torch.arange(len(good)) % len(kept)]
                 designs[seed], predicted[seed] = designs[seed][rows], predicted[seed][rows]
             else:
                 designs[seed] = self._data.best()[seed].to(designs)
-                predicted[seed] = self._data.y[seed].max().to(predicted)
-        yield Proposal(designs, predicted)
+                predicted[seed] = y.max()
+        yield Proposal(designs, self._carry(predicted))
 
     def predict(self, x: Tensor) -> Tensor | None:
         """Return the values by the chosen models, with the gains that their errors carry."""
@@ -176,11 +184,11 @@ class Auto(Chooser):
         return None if values is None else self._carry(values)
 
     def diagnostics(self) -> Sequence[dict[str, Any]]:
-        """Return also the share of the proposed designs that were near the rows."""
+        """Return also the share of the last designs that were kept."""
         reports = super().diagnostics()
         return [
-            {**report, "near_rows": near}
-            for report, near in zip(reports, self._inside, strict=True)
+            {**report, "kept_designs": kept}
+            for report, kept in zip(reports, self._kept, strict=True)
         ]
 
     def count_other_iterations(self, starts: Tensor, rng: Streams) -> int:  # noqa: ARG002
@@ -192,13 +200,21 @@ class Auto(Chooser):
 
     def _carry(self, predicted: Tensor) -> Tensor:  # (S, K) -> (S, K)
         """Shrink what is predicted above the best visible value by the held-out error."""
-        errors = [
-            next((min(1.0, one.error) for one in judged if one.candidate == name), 0.0)
-            for judged, name in zip(self._judgements, self._chosen, strict=True)
-        ]
+        errors = [min(1.0, self._error(seed)) for seed in range(len(self._chosen))]
         best = self._data.y.amax(dim=1, keepdim=True).to(predicted)  # (S, 1)
         gain = (predicted - best).clamp(min=0.0)
         return predicted - gain * predicted.new_tensor(errors)[:, None]
+
+    def _error(self, seed: int) -> float:
+        """Return the held-out error of what a seed chose, 0 for the best visible design."""
+        known = {one.candidate: one.error for one in self._judgements[seed]}
+        return known.get(self._chosen[seed], 0.0)
+
+    def _most(self, seed: int, error: float) -> float:
+        """Return the largest gain that an error can carry, in standard deviations."""
+        y = self._data.y[seed]
+        span = float(y.max() - y.min()) / (float(y.std()) or 1.0)
+        return span * (1 - error) / max(error, 1e-12)
 
     def _compare(self, name: str, fit: "Fitted", trial: Trial, seed: int) -> ProposalJudgement:
         """Compare the predictions of a candidate with the hidden rows of a seed."""
@@ -281,8 +297,7 @@ class Auto(Chooser):
         sd = float(y.std()) or 1.0
         promised = float(predicted[best].mean() - y.max()) / sd
         loss = 0.0 if own is None else float(own[row, 0] - predicted.max()) / sd
-        span = float(y.max() - y.min()) / sd
-        most = span * (1 - judgement.error) / max(judgement.error, 1e-12)
+        most = self._most(seed, judgement.error)
         off = nearest = float("nan")
         if self._planes:
             designs = proposal.designs[row][best].double().numpy()

@@ -101,10 +101,10 @@ class Improvement:
 
     def log_value(self, pending: Tensor, draws: int, seed: int) -> Any:
         """Return the acquisition function, designs (P, e) being pending."""
-        from botorch.acquisition.logei import (  # type: ignore[import-not-found]
+        from botorch.acquisition.logei import (
             qLogExpectedImprovement,
         )
-        from botorch.sampling.normal import (  # type: ignore[import-not-found]
+        from botorch.sampling.normal import (
             SobolQMCNormalSampler,
         )
 
@@ -117,8 +117,8 @@ class Improvement:
         self, size: int, pending: Tensor, stream: Stream, search: QLogEI
     ) -> Tensor:  # (size, e)
         """Return the best batch that is found."""
-        from botorch.optim import optimize_acqf  # type: ignore[import-not-found]
-        from botorch.utils.sampling import manual_seed  # type: ignore[import-not-found]
+        from botorch.optim import optimize_acqf
+        from botorch.utils.sampling import manual_seed
 
         seed = int(stream.integers(2**31 - 1, 1)[0])
         with manual_seed(seed):  # for what botorch draws; restores the state
@@ -130,14 +130,15 @@ class Improvement:
                 raw_samples=search.raw,
                 options={"maxiter": search.steps, "seed": seed},
             )
-        return batch.detach()  # type: ignore[no-any-return]
+        found: Tensor = batch.detach()
+        return found
 
 
 def as_botorch(process: Process) -> Any:
     """Return the same process, rows and parameters, as a model of botorch."""
-    from botorch.models import SingleTaskGP  # type: ignore[import-not-found]
-    from botorch.settings import validate_input_scaling  # type: ignore[import-not-found]
-    from gpytorch.kernels import (  # type: ignore[import-not-found]
+    from botorch.models import SingleTaskGP
+    from botorch.settings import validate_input_scaling
+    from gpytorch.kernels import (
         AdditiveKernel,
         RBFKernel,
         ScaleKernel,

@@ -151,6 +151,10 @@ class Chooser(Method):
         """Return the method of a name that `choose` returned."""
         return self._known[name]
 
+    def copy_choice(self, name: str) -> Method | None:
+        """Return what was chosen by a name, to be fitted to other rows; None for no candidate."""
+        return deepcopy(self._known.get(name))
+
     def working_bytes(self, n: int, d: int) -> float:
         """Return the largest number of any candidate: they are fitted one after the other."""
         return max(method.working_bytes(n, d) for method in self.candidates.values())

@@ -7,7 +7,7 @@ Random streams are those of a benchmark run: a method fits with `method/fit` and
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -199,13 +199,12 @@ class HeldOutCheck:
     error: float  # that 90 % of the best rows, and 90 % of the others, do not exceed
 
 
-def check_held_out(
-    spec: Specification, encoding: Encoding, codes: Codes, y: Values, seed: int
-) -> HeldOutCheck | None:
+def check_held_out(name: str, method: Method, data: Dataset, seed: int) -> HeldOutCheck | None:
     """Fit without some rows and predict them; None with too few rows or without a model.
 
     Half of them are the best rows, as designs should be better still; the others are drawn.
     """
+    x, y = data.x, data.y[0].numpy()
     count = max(FEWEST_HELD_OUT, round(HELD_OUT * len(y)))
     if len(y) < 4 * count:
         return None
@@ -215,17 +214,17 @@ def check_held_out(
     others = np.setdiff1d(np.arange(len(y)), held_out)
     if np.ptp(y[others]) == 0:
         return None
-    fitted = FittedMethod(spec, encoding)
-    log.info("checking %s: fitting without %d rows", spec.method, len(held_out))
+    log.info("checking %s: fitting without %d rows", name, len(held_out))
     with stage("without some rows"):
-        fitted.fit(codes[others], y[others], [seed])
-    predicted = fitted.predict_mean(codes[held_out])
-    if predicted is None:
+        method.fit(replace(data, x=x[:, others], y=data.y[:, others]), Streams([seed], FIT))
+    value = method.predict(x[:, held_out])
+    if value is None or method.failures() or not value.isfinite().all():
         return None
+    predicted = value[0].detach().cpu().double().numpy()
     best = np.arange(2 * count) < count
     errors = np.abs(y[held_out] - predicted)
     return HeldOutCheck(
-        method=spec.method,
+        method=name,
         rows=held_out,
         fitted=others,
         best=best,

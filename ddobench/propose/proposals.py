@@ -19,7 +19,9 @@ import numpy as np
 import pandas as pd
 
 from ddobench.cli.hooks import specify_points
+from ddobench.contracts import Method
 from ddobench.errors import UsageError, check_whole
+from ddobench.parts.choosing import Chooser
 from ddobench.propose.constraints import Bounds, Constraints
 from ddobench.propose.fitting import (
     Codes,
@@ -272,9 +274,10 @@ def find_proposals(x: Any, y: Any, options: Options) -> Proposals:
     visible = EncodedRows.of(Encoding(columns), rows.designs)
     candidates = _candidates(fitted)
     check = None
-    checked = _check_spec(spec, candidates, options) if options.check else None
-    if checked is not None:
-        check = check_held_out(checked, encoding, codes, larger_better, seeds[0])
+    name, checked = _name_checked(fitted, candidates)
+    if options.check and checked is not None:
+        data = repeat_rows(codes, larger_better, encoding.space, 1)
+        check = check_held_out(name, checked, data, seeds[0])
     found = fitted.predict_mean(codes[[int(larger_better.argmax())]])
     reference = float("nan") if found is None else float(found[0])
     # predicted less than this, a design is no gain by the model nor by its held-out errors
@@ -344,25 +347,15 @@ def _choose_levels(rows: Rows, options: Options) -> tuple[dict[str, tuple[float,
     return found, [printable(sentence)]
 
 
-def _check_spec(
-    spec: Specification, candidates: Sequence[Mapping[str, Any]], options: Options
-) -> Specification | None:
-    """Return what to check: the method, or the first that it chose; None if that is no method.
-
-    The name of a candidate is what one can type: a method, and settings after it.
-    """
-    if not candidates:
-        return spec
-    chosen = next((str(one["candidate"]) for one in candidates if one["chosen"]), None)
-    if chosen is None:
-        return None
-    method, *settings = chosen.split()
-    words = [f"method={method}", f"d={spec.d}", f"n={spec.n}", *options.overrides, *settings]
-    try:
-        (found,) = specify_points([words])
-    except UsageError:  # a name of its own, or overrides for the method that chose
-        return None
-    return found
+def _name_checked(
+    fitted: FittedMethod, candidates: Sequence[Mapping[str, Any]]
+) -> tuple[str, Method | None]:
+    """Return what to check: the method, or the first that it chose; None if that is no method."""
+    method = fitted.batches[0].method
+    if not candidates or not isinstance(method, Chooser):
+        return fitted.spec.method, fitted.spec.build_method()
+    chosen = next((str(one["candidate"]) for one in candidates if one["chosen"]), "")
+    return chosen, method.copy_choice(chosen)
 
 
 def _choose_encoding(

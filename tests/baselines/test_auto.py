@@ -28,7 +28,7 @@ class Believer(Method):
     steps: int = 1
     stride: float = 0.1
     scale: float = 1.0  # of its predictions
-    bias: float = 0.0  # of its predictions of designs that are no rows
+    bias: float | Tensor = 0.0  # of its predictions of designs that are no rows
 
     def declines(self, data: Dataset) -> str | None:
         return "it knows no such variable" if self.column >= data.space.d else None
@@ -166,7 +166,21 @@ def test_final_designs_that_leave_the_rows_are_replaced() -> None:
     torch.testing.assert_close(proposal.designs[2], starts[2] + moved)
     assert proposal.predicted is not None
     torch.testing.assert_close(proposal.predicted[1], data.y[1].max().expand(5))
-    assert [one["near_rows"] for one in auto.diagnostics()] == [0.2, 0.0, 1.0]
+    assert [one["kept_designs"] for one in auto.diagnostics()] == [0.2, 0.0, 1.0]
+
+
+def test_final_designs_that_promise_too_much_are_replaced() -> None:
+    data = make_data([0, 0, 0])
+    believer = Believer(column=0, scale=0.9)
+    auto = fit(data, first=believer)
+    starts = data.x[:, :5].clone()
+    believer.bias = torch.tensor([[0, 1e3, 0, 0, 0], [1e3] * 5, [0] * 5])
+    (proposal,) = auto.propose(starts, Streams(SEEDS, "method/propose"))
+    assert [one["kept_designs"] for one in auto.diagnostics()] == [0.8, 0.0, 1.0]
+    assert proposal.predicted is not None
+    assert proposal.predicted.max() < 10
+    torch.testing.assert_close(proposal.predicted[1], data.y[1].max().expand(5))
+    assert torch.equal(proposal.designs[1], data.best()[1].expand(5, 3))
 
 
 def test_seeds_that_chose_differently_propose_side_by_side() -> None:

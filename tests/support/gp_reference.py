@@ -12,7 +12,7 @@ import json
 import math
 from typing import Any
 
-import gpytorch  # type: ignore[import-not-found]
+import gpytorch
 import torch
 
 CLIQUES = {"plain": [[0, 1, 2]], "additive": [[0, 1], [1, 2]], "separate": [[0], [1], [2]]}
