@@ -73,18 +73,6 @@ class LocalPlanes:
             both[:, known] = residuals / self.residual, distances / self.distance
         return both[0], both[1]
 
-    def project(self, designs: Values) -> Values:  # (K, d) -> (K, d)
-        """Return the nearest point of each design's own plane, NaN where it is not finite."""
-        known = self._known(designs)
-        projected = np.full(designs.shape, np.nan)
-        if known.any():
-            z = self._standardise(designs[known])
-            centre, planes = self._planes(z)
-            along = np.einsum("kdq,kd->kq", planes, z - centre)
-            z = centre + np.einsum("kdq,kq->kd", planes, along)
-            projected[known] = self.mean + self.sd * z
-        return projected
-
     def directions(self, designs: Values) -> Values:  # (K, d) -> (K, d, q)
         """Return orthonormal directions of each design's plane, in standard deviations.
 
@@ -107,10 +95,10 @@ class LocalPlanes:
         return float(used.mean() / max(1, min(self.rows.shape[1], self.neighbours - 1)))
 
     def land(self, designs: Values) -> tuple[Values, Values, Values]:
-        """Return `project` of finite designs (K, d), `directions` there, and its `nearest` (K,).
+        """Return the nearest point of each design's plane, directions there, and its `nearest` (K,).
 
-        All are by the rows nearest to the designs as given: the price of one of them. A single row
-        has no plane.
+        Designs (K, d) are finite. All is by the rows nearest to the designs as given: the price of
+        one of them. A single row has no plane.
         """
         if len(self.rows) < 2:
             return designs, np.zeros((*designs.shape, 0)), np.full(len(designs), np.nan)

@@ -54,12 +54,13 @@ def test_a_projected_design_is_on_the_plane_of_its_neighbours() -> None:
     rows = curved(3000)
     planes = LocalPlanes.of(rows)
     designs = curved(50, seed=1) + 0.5 * np.random.default_rng(2).normal(size=(50, 30))
-    projected = planes.project(designs)
+    projected, directions, nearest = planes.land(designs)
     assert np.median(planes.off_surface(designs)) > 1.5
     assert np.median(planes.off_surface(projected)) < 0.5
     moved = (projected - designs) / planes.sd
-    along = np.einsum("kdq,kd->kq", planes.directions(designs), moved)
-    np.testing.assert_allclose(along, 0.0, atol=1e-12)
+    np.testing.assert_allclose(np.einsum("kdq,kd->kq", directions, moved), 0.0, atol=1e-12)
+    np.testing.assert_allclose(directions, planes.directions(designs))
+    assert (nearest >= planes.nearest(projected) - 1e-9).all()  # by rows near the first place
 
 
 @pytest.mark.parametrize("d", [3, 60])
@@ -89,7 +90,6 @@ def test_designs_that_are_not_finite_or_absurd_have_no_ratio_and_others_keep_the
     off, near = planes.ratios(designs)
     assert np.isnan(off).tolist() == np.isnan(near).tolist() == [False, True, True, True]
     assert off[0] == pytest.approx(alone[0])
-    assert np.isnan(planes.project(designs)).any(axis=1).tolist() == [False, True, True, True]
     assert (planes.directions(designs)[1:] == 0.0).all()
     assert planes.off_surface(np.empty((0, 30))).shape == (0,)
 
@@ -112,7 +112,7 @@ def test_a_few_rows_are_enough_or_give_no_ratio(count: int) -> None:
     designs = curved(3, seed=1)
     assert np.isfinite(planes.off_surface(designs)).all() == (count > 1)
     assert np.isfinite(planes.nearest(designs)).all() == (count > 1)
-    assert planes.project(designs).shape == designs.shape
+    assert planes.land(designs)[0].shape == designs.shape
 
 
 def test_only_some_rows_of_a_long_table_determine_the_scale() -> None:
@@ -121,3 +121,10 @@ def test_only_some_rows_of_a_long_table_determine_the_scale() -> None:
     assert (one.residual, one.distance) == (other.residual, other.distance)
     halved = LocalPlanes.of(rows[:2500])
     assert halved.residual == pytest.approx(one.residual, rel=0.5)
+
+
+def test_rows_on_a_surface_do_not_fill_their_space() -> None:
+    rng = np.random.default_rng(0)
+    assert LocalPlanes.of(curved(3000)).filled() < 0.4
+    assert LocalPlanes.of(rng.normal(size=(500, 5))).filled() > 0.9
+    assert LocalPlanes.of(np.ones((1, 3))).filled() == 1.0
