@@ -95,7 +95,7 @@ class LocalPlanes:
         return float(used.mean() / max(1, min(self.rows.shape[1], self.neighbours - 1)))
 
     def land(self, designs: Values) -> tuple[Values, Values, Values]:
-        """Return the nearest point of each design's plane, directions there, and its `nearest` (K,).
+        """Return the nearest point of each design's plane, its directions, and `nearest` there.
 
         Designs (K, d) are finite. All is by the rows nearest to the designs as given: the price of
         one of them. A single row has no plane.
