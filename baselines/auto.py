@@ -3,9 +3,9 @@
 A user with one table has no oracle to choose by, so some rows are hidden: every other one of the
 best rows, and as many of the others. Each candidate is fitted to the rest. Then, for each seed:
 
-1. A candidate must predict the hidden rows better than their mean does, by more than chance
-   explains, and must not order the best of them backwards. The candidates that do are queued by
-   their error, an estimate of that on all rows. Equal errors are ordered by rank correlation.
+1. A candidate must predict the hidden rows better than their mean does, rank them better than by
+   chance, and not order the best of them backwards. The candidates that do are queued by their
+   error, an estimate of that on all rows. Equal errors are ordered by rank correlation.
 2. The first in the queue proposes designs. It is chosen if these are as near to the planes of
    their nearest rows as rows are, and no more than `farthest` times as far from the nearest row as
    rows are from each other (`ddobench.planes`), and if its promise is one that its error can carry:
@@ -77,7 +77,7 @@ class Auto(Chooser):
     """Judge the candidates by hidden rows and by their proposals, and use one of them."""
 
     name: ClassVar[str] = "auto"
-    version: ClassVar[int] = 4  # the last designs are judged by their promise as well
+    version: ClassVar[int] = 4  # other tests of predictions and of the last designs
     seeds_at_once: ClassVar[int | None] = 10
 
     trials: Mapping[str, Method] = field(default_factory=dict)
@@ -226,23 +226,22 @@ class Auto(Chooser):
         few, n = len(y) // 2, self._data.n  # the first half are the best rows
         share = 2 * few / n  # of all rows that the best hidden ones stand for
         weight = torch.cat([y.new_full((few,), share / few), y.new_full((few,), (1 - share) / few)])
-        wrong = (value - y).square()
-        better = (y - trial.shown.y[seed].mean()).square() - wrong
-        mean = (weight * better).sum()
-        chance = (weight * (better - mean)).square().sum().sqrt().clamp(min=1e-12)
-        evidence = float(mean / chance)
-        rank = rank_correlation(value[:few].numpy(), y[:few].numpy())
-        error = float((weight * wrong).sum() / self._data.y[seed].var().clamp(min=1e-12))
+        wrong = (weight * (value - y).square()).sum()
+        error = float(wrong / self._data.y[seed].var().clamp(min=1e-12))
+        top_rank = rank_correlation(value[:few].numpy(), y[:few].numpy())
+        evidence = rank_correlation(value.numpy(), y.numpy()) * sqrt(len(y) - 1)
         reason = ""
-        if not isfinite(error) or float(value.std()) == 0:
-            reason = (
-                "it predicts the same of all rows" if isfinite(error) else "it predicts nothing"
-            )
-        elif evidence < self.chance:
-            reason = "it predicts hidden rows no better than their mean, or by chance"
-        elif rank < -self.chance / sqrt(few):
+        if not isfinite(error):
+            reason = "it predicts nothing"
+        elif float(value.std()) == 0:
+            reason = "it predicts the same of all rows"
+        elif error >= 1:
+            reason = "it predicts hidden rows no better than their mean"
+        elif not evidence >= self.chance:
+            reason = "it ranks hidden rows no better than by chance"
+        elif top_rank < -self.chance / sqrt(few):
             reason = "it orders the best hidden rows backwards"
-        return ProposalJudgement(name, rank, error, reason, evidence=evidence)
+        return ProposalJudgement(name, top_rank, error, reason)
 
     def _judge_proposals(
         self,

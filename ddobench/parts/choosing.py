@@ -49,7 +49,6 @@ class Judgement:
 class ProposalJudgement(Judgement):
     """How well a candidate predicted hidden rows of one seed, and what it proposed."""
 
-    evidence: float = float("nan")  # standard errors by which it beats predicting the mean
     off_surface: float = float("nan")  # median of its proposals, by the rows' own
     nearest: float = float("nan")  # median distance of these to a row, by the rows' own
     promised: float = float("nan")  # value above the best visible one, in standard deviations
