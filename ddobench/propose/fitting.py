@@ -196,6 +196,7 @@ class HeldOutCheck:
     predicted: Values  # (H,) larger is better
     rank: float  # correlation of predictions and values
     best_rank: float  # within the best rows
+    explained: float  # share of the squared error of predicting the mean that is avoided
     error: float  # that 90 % of the best rows, and 90 % of the others, do not exceed
 
 
@@ -231,5 +232,6 @@ def check_held_out(name: str, method: Method, data: Dataset, seed: int) -> HeldO
         predicted=predicted,
         rank=rank_correlation(predicted, y[held_out]),
         best_rank=rank_correlation(predicted[best], y[held_out][best]),
+        explained=1 - float(np.mean(errors**2) / np.mean((y[held_out] - y[others].mean()) ** 2)),
         error=max(float(np.quantile(errors[group], COVERAGE)) for group in (best, ~best)),
     )

@@ -36,6 +36,7 @@ OFF = 1.5  # a design with a larger ratio is off the surface of the rows
 NOWHERE = 3.0  # and beyond this one its prediction means nothing
 OPTIMISTIC = 3.0  # standard deviations above the best row
 WEAK_RANK = 0.3  # rank correlation on held-out rows
+WEAK_MODEL = 0.1  # share of the squared error of the mean that a model must avoid
 WEAK_AGREEMENT = 0.5  # rank correlation between seeds
 NEARLY_EQUAL = 0.25  # of the typical distance between rows
 
@@ -108,6 +109,8 @@ def _judge(
         return NONE, f"it promises {excess:.1f} standard deviations more than the best row"
     if check is not None and not check.rank >= WEAK_RANK:
         return NONE, f"the model hardly ranks held-out rows (rank correlation {check.rank:.2f})"
+    if check is not None and not check.explained >= WEAK_MODEL:
+        return NONE, "the model predicts held-out rows hardly better than their mean does"
     if off > OFF:
         return LITTLE, f"it is {off:.1f} times as far off the surface of the rows as rows are"
     if ratio > FAR:
@@ -176,6 +179,11 @@ def collect_warnings(
         yield (
             f"Fitted without {len(check.rows)} of the rows, the model hardly ranks them: the rank "
             f"correlation is {check.rank:.2f} (1 is perfect, 0 is chance)."
+        )
+    elif check is not None and not check.explained >= WEAK_MODEL:
+        yield (
+            f"Fitted without {len(check.rows)} of the rows, the model predicts them hardly better "
+            "than their mean does."
         )
     if ranked.agreement < WEAK_AGREEMENT:
         yield (

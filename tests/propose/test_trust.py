@@ -17,7 +17,7 @@ from ddobench.tabular.rows import gather_rows
 LINE = pd.DataFrame({"x": np.arange(10.0), "y": np.arange(10.0)})
 CHECK = HeldOutCheck(
     method="linear", rows=np.array([0, 9]), fitted=np.arange(1, 9), best=np.array([False, True]),
-    predicted=np.array([0.0, 9.0]), rank=0.9, best_rank=0.9, error=0.5,
+    predicted=np.array([0.0, 9.0]), rank=0.9, best_rank=0.9, explained=0.9, error=0.5,
 )  # fmt: skip
 
 
@@ -75,6 +75,7 @@ def test_a_model_that_predicts_too_little_for_the_best_row_may_do_so_for_designs
         (judge(9.5, np.nan), "none", "the method has no model of the values"),
         (judge(9.5, 9.8, check=replace(CHECK, rank=0.1)), "none", "the model hardly ranks held-ou"),
         (judge(9.5, 9.8, check=replace(CHECK, rank=np.nan)), "none", "the model hardly ranks held"),
+        (judge(9.5, 9.8, check=replace(CHECK, explained=0.0)), "none", "the model predicts held-o"),
         (judge(9.5, 9.8, check=replace(CHECK, best_rank=0.1)), "some", "the model hardly ranks th"),
         (judge(9.0, 9.0), "high", "it is the best row itself, which was measured"),
     ],
