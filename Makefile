@@ -96,6 +96,10 @@ paper: setup ## the published sweeps (resumable), their records and figures; say
 	$(BIN)/python -m ddobench.cli.plan $(RECORDS)
 	$(MAKE) figures
 
+docs: setup ## the documentation as a site, in site/
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 bench: setup ## every benchmark (some minutes); each prints its numbers beside its limits
 	@status=0; for file in benchmarks/*.py; do \
 	  echo "== $$file"; $(BIN)/python $$file || { echo "$$file: missed"; status=1; }; \

@@ -62,8 +62,8 @@ def main(seeds: str = "1000-1004") -> None:
     kinds = found.astype({"better": float, "covered": float})
     for title, of in (("all designs", kinds), ("the first design", kinds[kinds["first"]])):
         for by in ("table", "trust"):
-            table = of.groupby(by)[numbers].mean().assign(designs=of.groupby(by).size())
-            print(f"\n{title} by {by}\n{table.round(2).to_string()}")
+            means = of.groupby(by)[numbers].mean().assign(designs=of.groupby(by).size())
+            print(f"\n{title} by {by}\n{means.round(2).to_string()}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Writes the generated tables of README.md: `python -m ddobench.report.readme_tables`.
+"""Writes the generated tables of README.md and docs: `python -m ddobench.report.readme_tables`.
 
 Tables of tasks, methods and parts come from their files, tables of results from `results/paper`.
 """
@@ -24,10 +24,13 @@ from ddobench.scores import (
 )
 from ddobench.store.runs import load
 
-README = Path("README.md")
+README, DOCS = Path("README.md"), Path("docs")
 PUBLISHED = Path("results/paper")
 _QUESTION = re.compile(r"^\| `(\w+)` \| ([^|]+\?) \|", re.MULTILINE)
 _MARK = "<!-- {name}: written by python -m ddobench.report.readme_tables -->\n"
+
+
+_PLAIN = ("identity", "complete")  # parts that do nothing
 
 
 def tasks() -> Iterator[str]:
@@ -40,12 +43,10 @@ def tasks() -> Iterator[str]:
 def methods() -> Iterator[str]:
     """Yield a line for each method, those made of parts first."""
     lineups = {entry.name: registry.line_up(entry.name) for entry in registry.entries("method")}
-    yield f"| method | what it is | {' | '.join(registry.PARTS)} |"
-    yield "|---" * (2 + len(registry.PARTS)) + "|"
+    yield "| method | what it is | parts |\n|---|---|---|"
     for entry in sorted(registry.entries("method"), key=lambda entry: not lineups[entry.name]):
-        parts = lineups[entry.name]
-        cells = [parts.get(name, "") for name in registry.PARTS]
-        yield f"| `{entry.name}` | {entry.summary} | {' | '.join(cells)} |"
+        parts = [f"`{k}={v}`" for k, v in lineups[entry.name].items() if v not in _PLAIN]
+        yield f"| `{entry.name}` | {entry.summary} | {' '.join(parts)} |"
 
 
 def parts() -> Iterator[str]:
@@ -103,6 +104,18 @@ def chains() -> Iterator[str]:
             cost = f"{costs[method]:.1g}" if costs[method] < 1 else f"{costs[method]:.0f}"
             cells_shown = [*values, f"{100 * invalid:.0f} %", "0" if costs[method] < 0.01 else cost]
             yield f"| {name} | {' | '.join(cells_shown)} |".replace("| -", f"| {MINUS}")
+
+
+_SHORT_LIST = (
+    "*optimum", "Units", "Auto", "MLP ensemble", "*best visible", "FGM", "COMs", "GA",
+)  # fmt: skip
+
+
+def short() -> Iterator[str]:
+    """Yield some lines of `chains`."""
+    head, rule, *lines = chains()
+    yield from (head, rule)
+    yield from (line for line in lines if line.startswith(tuple(f"| {x}" for x in _SHORT_LIST)))
 
 
 _FRESH_SEEDS = range(10, 20)  # of the controls
@@ -197,30 +210,36 @@ def paper() -> Iterator[str]:
     yield "|---" * (2 + len(columns)) + "|"
     for row in readings.to_dict("records"):
         cells = [_SHORT[row[name]] for name in columns]
-        name = f"[{row['id']}](results/paper/tables/claims.md)"
+        name = f"[{row['id']}](../results/paper/tables/claims.md)"
         yield f"| {name} | {' | '.join(cells)} | {row['together']} |"
 
 
-TABLES: dict[str, Callable[[], Iterator[str]]] = {
-    "tasks": tasks, "methods": methods, "parts": parts, "chains": chains, "tfbind8": tfbind8,
-    "controls": controls, "paper": paper,
-}  # fmt: skip
+TABLES: dict[str, tuple[Path, Callable[[], Iterator[str]]]] = {  # the page of each, and its lines
+    "short": (README, short),
+    "tasks": (DOCS / "tasks.md", tasks),
+    "methods": (DOCS / "methods.md", methods),
+    "parts": (DOCS / "methods.md", parts),
+    "chains": (DOCS / "results.md", chains),
+    "tfbind8": (DOCS / "results.md", tfbind8),
+    "controls": (DOCS / "paper.md", controls),
+    "paper": (DOCS / "paper.md", paper),
+}
 
 
 def find_table(name: str) -> re.Pattern[str]:
-    """Return a pattern that matches a table in the README."""
+    """Return a pattern that matches a table on its page."""
     return re.compile(rf"(?<={re.escape(_MARK.format(name=name))}).*?(?=<!-- end -->)", re.DOTALL)
 
 
 def write_tables() -> None:
-    """Write all tables into the README."""
-    text = README.read_text(encoding="utf-8")
-    for name, lines in TABLES.items():
+    """Write all tables into their pages."""
+    for name, (page, lines) in TABLES.items():
+        text = page.read_text(encoding="utf-8")
         place = find_table(name).search(text)
         if place is None:
-            raise SystemExit(f"{README} has no mark for the table {name}")
+            raise SystemExit(f"{page} has no mark for the table {name}")
         text = "".join([text[: place.start()], "\n".join(lines()), "\n", text[place.end() :]])
-    README.write_text(text, encoding="utf-8")
+        page.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
