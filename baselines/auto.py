@@ -14,10 +14,11 @@ best rows, and as many of the others. Each candidate is fitted to the rest. Then
    row, by more than its error.
 3. Otherwise it loses to the next one. If all lose, the best visible design is proposed.
 
-The choice is fitted to all rows and proposes. Designs that end farther from the rows, or promise
-more than the error can carry, are replaced by the others, or all of them by the best visible
-design. What it predicts above the best visible value is shrunk by its error: a model that explains
-half of the variance is believed half the gain.
+The choice is fitted to all rows and proposes. What it predicts above the best visible value is
+shrunk by its error: a model that explains half of the variance is believed half the gain. Designs
+that end farther from the rows, or promise more than the error can carry and are still believed to
+gain more than the range of the visible values, are replaced by the others, or all of them by the
+best visible design.
 
 Rows that do not fill their space (`filled`) lie on a surface, which is curved between rows: there
 designs must be nearer to a row than most rows are (`farthest_on_surfaces`). Candidates that work in
@@ -163,8 +164,9 @@ class Auto(Chooser):
             if name == NONE_TRUSTED:
                 continue
             y = self._data.y[seed].to(predicted)
-            most = y.max() + y.std() * self._most(seed, self._error(seed))
-            good = predicted[seed] <= most  # (K,), false for NaN
+            error = self._error(seed)
+            most = max(self._most(seed, error), self._span(seed) / max(1 - error, 1e-12))
+            good = predicted[seed] <= y.max() + y.std() * most  # (K,), false for NaN
             if self._planes:
                 off, nearest = self._planes[seed].ratios(designs[seed].double().numpy())
                 good &= torch.from_numpy((off <= 1) & (nearest <= self._limits[seed]))
@@ -210,11 +212,14 @@ class Auto(Chooser):
         known = {one.candidate: one.error for one in self._judgements[seed]}
         return known.get(self._chosen[seed], 0.0)
 
+    def _span(self, seed: int) -> float:
+        """Return the range of the visible values in their standard deviations."""
+        y = self._data.y[seed]
+        return float(y.max() - y.min()) / (float(y.std()) or 1.0)
+
     def _most(self, seed: int, error: float) -> float:
         """Return the largest gain that an error can carry, in standard deviations."""
-        y = self._data.y[seed]
-        span = float(y.max() - y.min()) / (float(y.std()) or 1.0)
-        return span * (1 - error) / max(error, 1e-12)
+        return self._span(seed) * (1 - error) / max(error, 1e-12)
 
     def _compare(self, name: str, fit: "Fitted", trial: Trial, seed: int) -> ProposalJudgement:
         """Compare the predictions of a candidate with the hidden rows of a seed."""
