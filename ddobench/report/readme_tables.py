@@ -58,6 +58,30 @@ def parts() -> Iterator[str]:
         yield f"| `{group}` | {questions[group]} | {choices} |"
 
 
+def cards() -> Iterator[str]:
+    """Yield a section for each method: its paper, how near it is to it, its settings."""
+    for entry in registry.entries("method"):
+        card = registry.read_choice("method", entry.name)["card"]
+        yield f"## {entry.label}\n\n`method={entry.name}`: {entry.summary}.\n"
+        told = [_FIDELITY[entry.fidelity]] if "paper" not in card else [
+            f"{_FIDELITY[entry.fidelity]} {escape_markdown(card['paper'])}".strip()
+            + (f", [doi:{card['doi']}](https://doi.org/{card['doi']})." if "doi" in card else ".")
+        ]  # fmt: skip
+        file = f"conf/method/{entry.name}.yaml"
+        for source in re.findall(r"see (?:`\w+` in )?(\S+\.py)", Path(file).read_text())[:1]:
+            told.append(f"How it works, and what differs: [{source}](../{source}).")
+        yield f"{' '.join(told).strip()}\n"
+        yield f'??? note "Settings"\n\n    ```yaml\n    --8<-- "{file}"\n    ```\n'
+
+
+_FIDELITY = {
+    "faithful": "The method of",
+    "adaptation": "An adaptation of",
+    "own": "Ours; see",
+    "": "",
+}
+
+
 @functools.cache
 def default_scores() -> pd.DataFrame:
     """Return the published scores at full budget, of plain tasks."""
@@ -219,6 +243,7 @@ TABLES: dict[str, tuple[Path, Callable[[], Iterator[str]]]] = {  # the page of e
     "tasks": (DOCS / "tasks.md", tasks),
     "methods": (DOCS / "methods.md", methods),
     "parts": (DOCS / "methods.md", parts),
+    "cards": (DOCS / "method_cards.md", cards),
     "chains": (DOCS / "results.md", chains),
     "tfbind8": (DOCS / "results.md", tfbind8),
     "controls": (DOCS / "paper.md", controls),
