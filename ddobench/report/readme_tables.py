@@ -68,8 +68,8 @@ def cards() -> Iterator[str]:
             + (f", [doi:{card['doi']}](https://doi.org/{card['doi']})." if "doi" in card else ".")
         ]  # fmt: skip
         file = f"conf/method/{entry.name}.yaml"
-        for source in re.findall(r"see (?:`\w+` in )?(\S+\.py)", Path(file).read_text())[:1]:
-            told.append(f"How it works, and what differs: [{source}](../{source}).")
+        sources = re.findall(r"see (?:`\w+` in )?(\S+\.py)", Path(file).read_text())[:1]
+        told += [f"How it works, and what differs: [{one}](../{one})." for one in sources]
         yield f"{' '.join(told).strip()}\n"
         yield f'??? note "Settings"\n\n    ```yaml\n    --8<-- "{file}"\n    ```\n'
 
