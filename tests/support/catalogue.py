@@ -39,6 +39,7 @@ SMALL_D = {
     "suzuki": 5,
     "buchwald": 4,
     "gb1": 4,
+    "superconductor": 86,
     "superconductor_exact": 86,
 }  # fmt: skip - others take 7
 ROWS = 60
