@@ -28,7 +28,7 @@ ENTRY_POINTS = "ddobench.conf"
 PARTS = ("latent", "axes", "graph", "surrogate", "search")  # groups that make up a method
 ON_CARDS = (  # what methods and tasks may say of themselves
     "label", "color", "summary", "fidelity", "paper", "doi", "marker", "line", "role", "designs",
-    "needs", "install", "data",
+    "needs", "install", "data", "source",
 )  # fmt: skip
 TRAINING = "training"  # a group that parts take into themselves; typed, it is the surrogate's
 CATEGORICAL = "categorical"  # a section of a method's file, for tasks whose card says so
