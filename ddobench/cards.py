@@ -26,6 +26,7 @@ and **random** are what the best visible design and a random visible one are wor
 **best known** is the optimum, or a lower bound (≥) where nobody knows it. In parentheses: the same
 on a scale where 0 and 1 are the least and the largest value of all data or, if there is no such
 data, the visible mean and the optimum. Seconds are CPU seconds of one published seed.
+TFBind10 is not among the tasks: `benchmarks/tfbind10.py` shows why.
 
 | task | d, n | designs | source; licence | best visible | random | best known | 0, 1 | s: ga, fgm |
 |---|---|---|---|---|---|---|---|---|

@@ -54,7 +54,9 @@ class Measurements:
     @classmethod
     def average(cls, x: Tensor, y: Tensor, sizes: tuple[int, ...] | None = None) -> "Measurements":
         """Return the mean value of each different design among rows (R, d)."""
-        designs, place, counts = x.unique(dim=0, return_inverse=True, return_counts=True)
+        designs, place, counts = torch.unique(  # type: ignore[no-untyped-call]
+            x, dim=0, return_inverse=True, return_counts=True
+        )
         means = torch.zeros(len(designs), dtype=y.dtype).index_add(0, place, y) / counts
         freedom = len(y) - len(designs)
         spread = float(((y - means[place]).square().sum() / freedom).sqrt()) if freedom else 0.0
@@ -66,7 +68,8 @@ class Measurements:
             rows, distance = self._cells
             cells = cell_of(x, self.sizes)
             return rows[cells], distance[cells]
-        found = [self._compare(chunk) for chunk in (x / self._scale).split(CHUNK)]
+        z = x / self._scale
+        found = [self._compare(z[start : start + CHUNK]) for start in range(0, len(z), CHUNK)]
         near, distances = zip(*found, strict=True)
         return torch.cat(near), torch.cat(distances)
 

@@ -129,7 +129,8 @@ def test_repeated_designs_have_the_mean_of_their_values() -> None:
     table = Measurements.average(x, torch.tensor([1.0, 5.0, 3.0, 5.0]))
     assert table.x.tolist() == [[0.0, 0.0], [1.0, 2.0]]
     assert table.y.tolist() == [5.0, 3.0]
-    assert (table.repeated, table.spread) == (1, pytest.approx(2.0))
+    assert table.repeated == 1
+    assert table.spread == pytest.approx(2.0)
 
 
 def test_the_number_of_a_combination_is_its_place_in_their_order() -> None:
