@@ -8,11 +8,11 @@ it nothing is computed. The numbers below are from there.
 
 1. Of the four replicates in the first half of the rows, two agree with none: correlations of 0.03
    to 0.18, against 0.81 between the other two.
-2. The second half has the same values for the complement of each sequence. It is not reversed, so it
-   is another sequence. If a sequence is looked up among all rows and the last one counts, its value
-   is replicate 4 of the complement, correlated by 0.15 with replicate 4 of the sequence itself.
-3. 203,774 rows share the largest value and 177,806 the least, to the last bit: these are limits, not
-   measurements, and the best design of the task is one of them.
+2. The second half has the same values for the complement of each sequence, not reversed, which is
+   another sequence. If a sequence is looked up among all rows and the last one counts, its value is
+   replicate 4 of the complement, correlated by 0.15 with replicate 4 of the sequence itself.
+3. 203,774 rows share the largest value and 177,806 the least, to the last bit: these are limits and
+   not measurements, and the best design of the task is one of them.
 """
 
 import sys

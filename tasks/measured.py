@@ -54,9 +54,7 @@ class Measurements:
     @classmethod
     def average(cls, x: Tensor, y: Tensor, sizes: tuple[int, ...] | None = None) -> "Measurements":
         """Return the mean value of each different design among rows (R, d)."""
-        designs, place, counts = torch.unique(  # type: ignore[no-untyped-call]
-            x, dim=0, return_inverse=True, return_counts=True
-        )
+        designs, place, counts = torch.unique(x, dim=0, return_inverse=True, return_counts=True)
         means = torch.zeros(len(designs), dtype=y.dtype).index_add(0, place, y) / counts
         freedom = len(y) - len(designs)
         spread = float(((y - means[place]).square().sum() / freedom).sqrt()) if freedom else 0.0
