@@ -157,9 +157,13 @@ def _candidates(folder: Path, wanted: str) -> Iterator[Path]:
 
 def missing_data(name: str) -> str:
     """Return a sentence about a data set that is not here, and "" if it is."""
+    if name not in SETS:  # on the card of a plug-in
+        return f"it needs the data set {name}, which is not registered"
     if find_file(name) is not None:
         return ""
-    return f"it needs the data set {name}, which is not here; {_remedy(name)}"
+    return (
+        f"it needs the data set {name}, which is not here; python -m ddobench.data --fetch {name}"
+    )
 
 
 def _remedy(name: str) -> str:

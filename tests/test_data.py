@@ -78,6 +78,7 @@ def test_a_missing_set_is_refused_with_the_command_that_fetches_it() -> None:
     with pytest.raises(UsageError, match=r"small is not here; .*ddobench.data --fetch small"):
         read_data("small")
     assert "--fetch small" in missing_data("small")
+    assert missing_data("other") == "it needs the data set other, which is not registered"
     with pytest.raises(UsageError, match="there is no data set 'other'; there are superconductor"):
         read_data("other")
 
