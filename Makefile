@@ -86,6 +86,7 @@ tables: setup ## the published scores of the package, every generated table of A
 	$(BIN)/python -m ddobench.store.published $(RECORDS)
 	$(BIN)/python -m ddobench.parts
 	$(BIN)/python -m ddobench.report.readme_tables
+	$(BIN)/python -m ddobench.cards
 	$(BIN)/python -m tests.runner.test_pins
 
 paper: setup ## the published sweeps (resumable), their records and figures; says first what they cost

@@ -121,6 +121,11 @@ class Problem(ABC):
         """Whether new designs have a value at all; False: only rows of a table do."""
         return True
 
+    @property
+    def exact(self) -> bool:
+        """Whether the oracle has made the visible values; False: it is a model of them."""
+        return True
+
     def evaluate(self, x: Tensor) -> Tensor:  # (S, K, d) -> (S, K)
         """Return the true value of each design in float64, NaN where the design is invalid."""
         seeds, _, d = self.data.x.shape

@@ -228,3 +228,4 @@ class RunEnd:
     worst: float = float("nan")  # visible value, in standard deviations
     best: float = float("nan")  # visible value
     last: LastDesigns = UNKNOWN_DESIGNS
+    density: float = float("nan")  # of the graph of the fitted method, NaN without one

@@ -21,13 +21,14 @@ from typing import Any
 
 import yaml
 
+from ddobench.datasets import missing_data
 from ddobench.errors import UsageError
 
 ENTRY_POINTS = "ddobench.conf"
 PARTS = ("latent", "axes", "graph", "surrogate", "search")  # groups that make up a method
 ON_CARDS = (  # what methods and tasks may say of themselves
     "label", "color", "summary", "fidelity", "paper", "doi", "marker", "line", "role", "designs",
-    "needs", "install",
+    "needs", "install", "data", "source",
 )  # fmt: skip
 TRAINING = "training"  # a group that parts take into themselves; typed, it is the surrogate's
 CATEGORICAL = "categorical"  # a section of a method's file, for tasks whose card says so
@@ -44,7 +45,7 @@ class Entry:
     color: str
     summary: str
     fidelity: str = ""  # of a method to its paper: faithful, adaptation, own; empty: not declared
-    missing_dependency: str = ""  # a sentence about a package that is not installed
+    missing_dependency: str = ""  # a sentence about a package or data set that is not here
 
 
 def entries(group: str) -> list[Entry]:
@@ -235,7 +236,7 @@ def _entry(name: str, group: str, file: Traversable) -> Entry:
         str(card.get("color", "")),
         str(summary),
         str(card.get("fidelity", "")),
-        missing_dependency(card),
+        missing_dependency(card) or (missing_data(str(card["data"])) if "data" in card else ""),
     )
 
 

@@ -371,12 +371,17 @@ BATCH_DISTANCE = _Reported(
     f"mean distance of {BATCH} designs", take=lambda ending: ending.last.spread.batch_mean,
     unit=DISTANCE, better="neither", heading=f"mean distance of {BATCH}",
 )
+GRAPH_DENSITY = Score(
+    "graph_density", "The share of the pairs of codes that the fitted method's graph joins.",
+    "density of the graph", take=lambda ending: ending.density, unit=SHARE, better="neither",
+    summary="", on_page=False,
+)
 SCORES = (
     FINAL_MODEL, FINAL_ORACLE, BEST_ORACLE, SURVIVORS_FINAL, MEDIAN_DESIGN, BEST_DESIGN,
     PREDICTED_FINAL, REGRET_FINAL, INVALID_FINAL, HELD_OUT_RANK, HELD_OUT_ERROR, HELD_OUT_TOP,
     TOP_BEST, TOP_HIGH, TOP_MEDIAN, NORMALISED_BEST, NORMALISED_MEDIAN, SHARE_OF_OPTIMUM,
     SOO_IMPROVEMENT, SOO_STABILITY, SOO_BOTH, ORDER_VISIBLE, ORDER_DESIGNS, DIVERSITY, NOVELTY,
-    OFF_SURFACE, BATCH_BEST, BATCH_VALUE, BATCH_LEAST, BATCH_DISTANCE,
+    OFF_SURFACE, BATCH_BEST, BATCH_VALUE, BATCH_LEAST, BATCH_DISTANCE, GRAPH_DENSITY,
 )
 HEADLINE = FINAL_MODEL  # ranks methods across tasks; a run without it has no score
 

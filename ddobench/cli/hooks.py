@@ -18,6 +18,7 @@ from ddobench import registry
 from ddobench.cli.argv import check_overrides, read_folder, to_hydra
 from ddobench.cli.effects import Effects
 from ddobench.cli.messages import explain
+from ddobench.datasets import hash_unverified
 from ddobench.errors import UsageError
 from ddobench.runner.spec import Specification, specify
 
@@ -54,6 +55,7 @@ def register() -> None:
     OmegaConf.register_new_resolver("epochs", count_steps, replace=True)
     OmegaConf.register_new_resolver("percentile", percentile, replace=True)
     OmegaConf.register_new_resolver("home", home, replace=True)
+    OmegaConf.register_new_resolver("unverified", hash_unverified, replace=True)
     OmegaConf.register_new_resolver("table", look_up_table, replace=True)
     OmegaConf.register_new_resolver("temporary", make_temporary, replace=True, use_cache=True)
 

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from ddobench.contracts import Insight, Method, Problem
 from ddobench.graphs import Graph, Recovery
-from ddobench.scores import PREDICTED, VALUE_MODEL
+from ddobench.scores import GRAPH_DENSITY, PREDICTED, VALUE_MODEL
 
 ROWS = 2000  # visible designs used
 SAME = 0.999  # correlation from which a code counts as a hidden coordinate
@@ -37,6 +37,8 @@ Oracle = Callable[[Tensor], Tensor]  # (S, K, d) -> (S, K), NaN where invalid
 def diagnose(method: Method, problem: Problem, evaluate: Oracle) -> list[dict[str, Any]]:
     """Return the method's own diagnostics of each seed together with those of the harness."""
     reports = [dict(one) for one in method.diagnostics()] or [{} for _ in problem.data.x]
+    for report in reports:
+        report.pop(GRAPH_DENSITY.name, None)  # a score of the harness, which a method must not set
     insights = method.insight(problem.data.x[:, :ROWS].clone()) if problem.measures else None
     if insights:
         for report, found in zip(reports, inspect(insights, problem, evaluate), strict=True):
@@ -65,7 +67,9 @@ def _inspect_seed(
 ) -> dict[str, Any]:
     """Inspect one seed; its decoded designs have the values (K,), the designs themselves y (K,)."""
     report: dict[str, Any] = describe_round_trip(values, y)
+    pairs = insight.graph.d * (insight.graph.d - 1) / 2
     report |= {
+        GRAPH_DENSITY.name: len(insight.graph.edges) / pairs if pairs else 0.0,
         "codes_sample": _excerpt(insight.codes),
         "designs_sample": _excerpt(problem.data.x[seed]),
         "decoded_sample": _excerpt(insight.reconstructed),

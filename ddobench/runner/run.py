@@ -39,7 +39,7 @@ from ddobench.runner.task_checks import (
     check_problem,
     find_better_than_optimum,
 )
-from ddobench.scores import CURVES, HEADLINE, compute_curves, compute_scores
+from ddobench.scores import CURVES, GRAPH_DENSITY, HEADLINE, compute_curves, compute_scores
 from ddobench.store.records import DATA, Record, TaskSample
 
 FIT, PROPOSE = "method/fit", "method/propose"  # names of the random streams of a method
@@ -127,7 +127,10 @@ def run_seeds(
     diagnostics = diagnose(method, problem, problem.evaluate)
     records = []
     for i, row in enumerate(rows):
-        record = _record_one(trajectory, evaluation, i, spec, references[i], task, problem.data)
+        density = diagnostics[i].get(GRAPH_DENSITY.name, float("nan"))
+        record = _record_one(
+            trajectory, evaluation, i, spec, references[i], task, problem.data, density
+        )
         failed = {"status": "failed", "reason": str(failures[i])} if i in failures else {}
         records.append(
             Record(
@@ -279,6 +282,7 @@ def _record_one(
     reference: Reference,
     task: Task,
     data: Dataset,
+    density: float,
 ) -> Record:
     """Score one seed of a stack."""
     values = torch.stack([value[i] for value in evaluation.values]).numpy()  # (T, K)
@@ -300,7 +304,8 @@ def _record_one(
     spread = Spread.of(first, data.x[i].numpy(), data.space.categorical)
     last = LastDesigns.of(judged, reference, evaluation.order[i], first, spread)
     last = last if evaluation.has_values else last.mask_unmeasured()
-    scores = final_scores(curves, reference, task.regret_unit, evaluation.held_out[i], last)
+    held_out = evaluation.held_out[i]
+    scores = final_scores(curves, reference, task.regret_unit, held_out, last, density)
     reason = find_non_finite(curves, scores, evaluation.has_values)
     row = {
         "status": "failed" if reason else "ok",
@@ -336,12 +341,15 @@ def final_scores(
     regret_unit: str,
     held_out: HeldOut = HeldOut(),  # noqa: B008 - frozen
     last: LastDesigns = UNKNOWN_DESIGNS,
+    density: float = float("nan"),
 ) -> dict[str, float]:
     """Return one number for each score of a run."""
     landmarks = np.asarray([reference.optimum, reference.worst, reference.best])
     optimum, worst, best = reference.standardise(landmarks).tolist()
     scale = reference.sd if regret_unit == "raw" else 1.0
-    return compute_scores(RunEnd(dict(curves), optimum, scale, held_out, worst, best, last))
+    return compute_scores(
+        RunEnd(dict(curves), optimum, scale, held_out, worst, best, last, density)
+    )
 
 
 def find_non_finite(

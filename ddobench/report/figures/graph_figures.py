@@ -30,11 +30,13 @@ from ddobench.report.tables.formatting import (
 )
 from ddobench.report.tables.select import BY_N, BY_TASK
 from ddobench.store.records import TaskSample
+from ddobench.variants import split_variant
 
 Details = dict[str, Any]
 
 _LARGEST = 41  # nodes of a graph that is legible
 _ROUNDING = 1e-5  # of a stored pseudo-Hessian
+_LEVEL = "graph.alpha"  # of the test for edges, in a variant
 _UNITS = "units_graph"  # among the diagnostics of a run
 _FEW_FILES = 10  # opened before a search for diagnostics is given up
 _MOST_FILES = 50  # seeds of the same configuration that a caption counts
@@ -195,7 +197,7 @@ _AVERAGED = (
 
 
 def discovered_graphs(data: ReportData) -> Iterator[Figure]:
-    """Draw a graph for each discovery method, per task, variant, n and budget.
+    """Draw a graph for each discovery method and level, per task, variant, n and budget.
 
     It is that of the first seed, at d up to 41. If a variant works on the hidden coordinates, its
     graph can be compared with the true one and is drawn as well.
@@ -205,7 +207,8 @@ def discovered_graphs(data: ReportData) -> Iterator[Figure]:
     staged = staged[staged["graph"] != ""]
     taken: set[str] = set()
     for _, family in staged.groupby(BY_N, sort=True):
-        ways = [own for _, own in family.groupby("graph", sort=False)]
+        levels = family["method_variant"].map(lambda text: split_variant(text).get(_LEVEL, ""))
+        ways = [own for _, own in family.groupby(["graph", levels], sort=False)]
         for way in ways:
             cell = way[way["d"] == choose_size(way["d"])]
             plain = find_details(data, cell, _DISCOVERED, is_discovered)
@@ -254,6 +257,9 @@ def _stem(run: "pd.Series[Any]", taken: set[str]) -> str:
     stem = row_stem("discovered", run, "d", "n", method=variant)
     if stem in taken:
         stem = row_stem("discovered", run, "d", "n", method=f"{method} {variant}".strip())
+    if stem in taken:  # long names are cut
+        level = split_variant(variant).get(_LEVEL, "")
+        stem = row_stem("discovered", run, "d", "n", method=f"{_LEVEL}={level} {variant}")
     taken.add(stem)
     return stem
 

@@ -1,0 +1,37 @@
+"""The cards of tasks."""
+
+from pathlib import Path
+
+import pytest
+
+from ddobench import cards, registry
+from ddobench.cards import describe_task, write_cards
+from ddobench.registry import Entry
+
+
+def test_every_task_has_a_card() -> None:
+    """If not: make tables."""
+    rows = [line for line in cards.FILE.read_text().splitlines() if line.startswith("| `")]
+    assert [row.split("`")[1] for row in rows] == [e.name for e in registry.entries("task")]
+
+
+def test_a_card_has_the_landmarks_of_a_task() -> None:
+    cells = [cell.strip() for cell in describe_task("tfbind8").strip("|").split("|")]
+    assert cells[:3] == ["`tfbind8`", "8, 32768", "4 categories"]
+    assert "Apache-2.0" in cells[3]
+    assert cells[4:8] == [
+        "0.4393 (0.439)", "0.3262 (0.326)", "1 (1.000)", "0 and 1, of all data",
+    ]  # fmt: skip
+
+
+def test_a_task_that_cannot_be_built_here_keeps_its_card(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lacking = [Entry(name, name, "", "", "", "it needs a package") for name in ("new", "old")]
+    monkeypatch.setattr(registry, "entries", lambda _: lacking)
+    file = tmp_path / "README.md"
+    file.write_text("| `old` | as it was |\n")
+    write_cards(file)
+    new, old = file.read_text().splitlines()[-2:]
+    assert new.startswith("| `new` | ? |")
+    assert old == "| `old` | as it was |"
