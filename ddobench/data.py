@@ -97,7 +97,7 @@ def fetch(one: DataSet, folder: Path) -> Path:
 
 def _download(part: Part, folder: Path) -> Path:
     try:
-        import pooch  # type: ignore[import-not-found, unused-ignore]
+        import pooch
     except ImportError as error:
         raise UsageError("fetching needs pooch: pip install 'ddobench[data]'") from error
     pooch.get_logger().setLevel(logging.WARNING)

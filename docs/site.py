@@ -15,7 +15,9 @@ PAGES = {
     f"{name}.md": f"{name.upper()}.md"
     for name in ("architecture", "contributing", "changelog", "security")
 }
-LINK = re.compile(r"(?<=\]\()(?:\.\./)?(?:results/paper|examples|conf|baselines|ddobench)/[^)#\s]+")
+LINK = re.compile(
+    r"(?<=\]\()(?:\.\./)?(?:results/paper|examples|conf|baselines|ddobench|tasks)/[^)#\s]+"
+)
 
 
 def on_files(files: Files, *, config: Any) -> Files:
