@@ -197,6 +197,40 @@ class Passes:
         self._upstream = [scratch[width] for width in self.sizes[:-1]]
 
 
+class Slopes:
+    """Derivatives of a stack along directions, and their gradient in the parameters, by hand.
+
+    Between the points where a unit changes its sign, a derivative depends on the weights alone: the
+    biases have no gradient.
+    """
+
+    def __init__(self, network: StackedMLP) -> None:
+        self._weights = [weight.detach() for weight in network.weights]  # (S, in, out) each
+        self._biases = [bias.detach() for bias in network.biases]  # (S, 1, out) each
+        self._gradients = [gradient_of(weight) for weight in network.weights]
+        self._fed: list[Tensor] = []  # the direction at the input of each layer, (S, B, in) each
+        self._active: list[Tensor] = []  # which units of each hidden layer are, (S, B, out) each
+
+    def forward(self, x: Tensor, along: Tensor) -> Tensor:  # (S, B, in), (S, B, in) -> (S, B)
+        """Return the derivative of the single output at each row of x along its direction."""
+        self._fed, self._active = [along], []
+        for weight, bias in zip(self._weights[:-1], self._biases, strict=False):
+            x = multiply(x, weight).add_(bias)
+            self._active.append(x > 0)
+            x.relu_()
+            self._fed.append(multiply(self._fed[-1], weight).mul_(self._active[-1]))
+        return multiply(self._fed[-1], self._weights[-1]).squeeze(2)
+
+    def backward(self, error: Tensor) -> None:  # (S, B)
+        """Add d loss / d parameters to the stack's gradient, from d loss / d derivative."""
+        upstream = error.unsqueeze(2)
+        for layer in reversed(range(len(self._weights))):
+            self._gradients[layer].mT.add_(multiply(upstream.mT, self._fed[layer]))
+            if layer:
+                upstream = multiply(upstream, self._weights[layer].mT)
+                upstream.mul_(self._active[layer - 1])
+
+
 def gradient_of(parameter: Tensor) -> Tensor:
     """Return the view of the stack's gradient that belongs to a parameter."""
     assert parameter.grad is not None, "the gradients of a stack are views that must stay in place"
