@@ -5,10 +5,10 @@ between two rows u and v the gradient must integrate to the difference of their 
 
     loss = mean (f(x) - y)^2 + weight mean (y_v - y_u - mean_t grad f(u + t (v - u)) . (v - u))^2
 
-with t = 0, 1/5, ..., 4/5. The pairs are neighbours in a minibatch that is sorted by value, so that a
-chain of them is a path from low to high values.
+with t = 0, 1/5, ..., 4/5. The pairs are neighbours in a minibatch that is sorted by value, which is
+a path from low to high values.
 
-The settings are those of its code (azzafadhel/MatchOpt at aae3f57, `gm_surrogate_traj_sampling.py`).
+The settings are those of its code (azzafadhel/MatchOpt at aae3f57).
 
 Deviations from its code, with reasons:
 - minibatches of random rows; theirs have one row from each of 128 ranges of equal size by value;

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from ddobench.contracts import Dataset, Space
 from ddobench.errors import UsageError, check_one_of, check_whole
-from ddobench.parts.surrogates import Model
+from ddobench.parts.surrogates import Model, Surrogate
 from ddobench.rng import Streams
 
 OPTIMISERS = ("gradient", "adam")
@@ -60,6 +60,10 @@ class Search(ABC):
         `encode` maps designs to coordinates. `snap` replaces coordinates (S, K, e) by those of the
         design that they are decoded to, which differ where designs have whole categories.
         """
+
+    def refuses(self, surrogate: Surrogate) -> str | None:  # noqa: ARG002 - a default for all
+        """Return why models of a surrogate cannot be searched, or None if they can."""
+        return None
 
     @abstractmethod
     def run(

@@ -1,5 +1,6 @@
 """MATCH-OPT: its loss against autograd, and gradients that integrate to differences."""
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -31,7 +32,7 @@ def literal_loss(network: StackedMLP, z: Tensor, y: Tensor, nodes: int, weight: 
     for seed in range(len(z)):
         order = y[seed].argsort()
         gaps = []
-        for first, last in zip(order[:-1], order[1:], strict=True):
+        for first, last in pairwise(order):
             along = z[seed, last] - z[seed, first]
             integral = torch.zeros(())
             for node in range(nodes):
