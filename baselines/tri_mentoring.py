@@ -24,7 +24,6 @@ Beside its published numbers: python -m ddobench -m experiment=parity
 Command: python -m ddobench -m method=tri_mentoring task=chain d=41 seed=0-9
 """
 
-from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -34,7 +33,7 @@ from torch.nn.functional import softplus
 
 from ddobench.errors import UsageError, check_whole
 from ddobench.models.adapting import Parameters, feed, parameters_of, step_gradient
-from ddobench.parts.search import AscentStep, TopAscent, weigh_error
+from ddobench.parts.search import TopAscent
 from ddobench.parts.surrogates import Model, NetworkModel, Surrogate
 from ddobench.rng import Streams
 
@@ -68,13 +67,10 @@ class TriMentoring(TopAscent):
             return "search=tri_mentoring needs three networks that vote; use surrogate=three"
         return None
 
-    def run(
-        self, start: Tensor, model: Model, rng: Streams, failures: MutableMapping[int, str]
-    ) -> Iterator[AscentStep]:
-        """Climb from every start, with copies of the networks for each."""
+    def objective(self, start: Tensor, model: Model, rng: Streams) -> "Mentors":
+        """Return the mean of networks of which each start has its own."""
         assert isinstance(model, NetworkModel)
-        more = weigh_error(model, self.caution) if self.caution else 0.0
-        return self.climb(start, Mentors(self, model, start.shape[1], rng), failures, more)
+        return Mentors(self, model, start.shape[1], rng)
 
 
 class Mentors:

@@ -117,16 +117,16 @@ class Ascent(Search):
         share = iteration / (self.steps - 1)
         return self.prior + (self.prior_end - self.prior) * share
 
+    def objective(self, start: Tensor, model: Model, rng: Streams) -> Objective:  # noqa: ARG002
+        """Return what is climbed; by default the model."""
+        return model.value_and_gradient
+
     def run(
-        self,
-        start: Tensor,
-        model: Model,
-        rng: Streams,  # noqa: ARG002 - nothing is drawn
-        failures: MutableMapping[int, str],
+        self, start: Tensor, model: Model, rng: Streams, failures: MutableMapping[int, str]
     ) -> Iterator[AscentStep]:
-        """Climb the model from every start."""
+        """Climb from every start."""
         more = weigh_error(model, self.caution) if self.caution else 0.0
-        return self.climb(start, model.value_and_gradient, failures, more)
+        return self.climb(start, self.objective(start, model, rng), failures, more)
 
     def climb(
         self,
