@@ -17,7 +17,7 @@ Parameters = list[Tensor]
 
 def parameters_of(networks: Sequence[StackedMLP], seed: int) -> Parameters:
     """Return a copy of the networks of a seed, one after the other along M."""
-    layers = zip(*[_in_turn(network) for network in networks], strict=True)
+    layers = zip(*[in_turn(network) for network in networks], strict=True)
     return [torch.stack([one[seed].detach() for one in layer]) for layer in layers]
 
 
@@ -25,17 +25,24 @@ def parameters_of(networks: Sequence[StackedMLP], seed: int) -> Parameters:
 def put_back(networks: Sequence[StackedMLP], seed: int, parameters: Parameters) -> None:
     """Replace the networks of a seed."""
     for member, network in enumerate(networks):
-        for target, source in zip(_in_turn(network), parameters, strict=True):
+        for target, source in zip(in_turn(network), parameters, strict=True):
             target[seed] = source[member]
 
 
-def feed(parameters: Parameters, x: Tensor) -> Tensor:  # (M, B, in) -> (M, B)
+def feed(
+    parameters: Parameters, x: Tensor, activate: Callable[[Tensor], Tensor] = torch.relu
+) -> Tensor:  # (M, B, in) -> (M, B)
     """Return the single output of each network on its own rows."""
     for place in range(0, len(parameters), 2):
         x = torch.baddbmm(parameters[place + 1], x, parameters[place])
         if place + 2 < len(parameters):
-            x = x.relu()
+            x = activate(x)
     return x.squeeze(2)
+
+
+def lengths(tensors: Sequence[Tensor]) -> list[Tensor]:  # (M, in, out) each -> (M, 1, 1) each
+    """Return the length of each tensor, network by network."""
+    return [one.square().sum(dim=(1, 2), keepdim=True).sqrt() for one in tensors]
 
 
 def step_gradient(
@@ -55,6 +62,7 @@ def step_gradient(
     return gradient
 
 
-def _in_turn(network: StackedMLP) -> list[Tensor]:
+def in_turn(network: StackedMLP) -> list[Tensor]:
+    """Return the weights (S, in, out) and biases (S, 1, out) of a stack, not copied."""
     pairs = zip(network.weights, network.biases, strict=True)
     return [one for pair in pairs for one in pair]

@@ -15,6 +15,7 @@ from typing import Protocol
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import softplus
 
 from ddobench.models.tensors import multiply
 from ddobench.rng import Streams
@@ -158,12 +159,21 @@ class Passes:
             self._reserve(x)
         self._fed[0] = x
         for layer in range(len(self._outputs) - 1):
-            self._feed(layer).relu_()
+            self._activate(self._feed(layer))
 
     def _feed(self, layer: int) -> Tensor:  # (S, B, out)
         """Return the output of a layer before its activation."""
         product = multiply(self._fed[layer], self._weights[layer], self._outputs[layer])
         return product.add_(self._biases[layer])
+
+    def _activate(self, output: Tensor) -> None:
+        """Apply the activation to the output of a layer, in place."""
+        output.relu_()
+
+    def _pass_back(self, upstream: Tensor, activation: Tensor) -> Tensor:
+        """Return the gradient before an activation, in the buffer of the activation."""
+        # ReLU: the gradient passes where the activation is positive
+        return threshold_backward(upstream, activation, 0, grad_input=activation)
 
     def _descend(self, error: Tensor, *, weights: bool, inputs: bool) -> Tensor:
         for layer in reversed(range(len(self._weights))):
@@ -184,8 +194,7 @@ class Passes:
                 multiply(error, self._transposed[layer], upstream)
             if layer == 0:
                 return upstream
-            # ReLU: the gradient passes where the activation is positive; its buffer is reused
-            error = threshold_backward(upstream, fed, 0, grad_input=fed)
+            error = self._pass_back(upstream, fed)
         return error
 
     def _reserve(self, x: Tensor) -> None:
@@ -195,6 +204,30 @@ class Passes:
         self._fed = [x, *self._outputs[:-1]]
         scratch = {width: x.new_empty(*x.shape[:2], width) for width in set(self.sizes[:-1])}
         self._upstream = [scratch[width] for width in self.sizes[:-1]]
+
+
+class SmoothMLP(StackedMLP):
+    """The same networks with softplus in place of ReLU."""
+
+    def forward(self, x: Tensor) -> Tensor:  # (S, B, in) -> (S, B, out)
+        """Return the outputs of each seed's network on its own rows."""
+        for weight, bias in zip(self.weights[:-1], self.biases, strict=False):
+            x = softplus(torch.baddbmm(bias, x, weight))
+        return torch.baddbmm(self.biases[-1], x, self.weights[-1])
+
+    def passes(self) -> "SmoothPasses":
+        """Return passes by hand with buffers of their own."""
+        return SmoothPasses(self)
+
+
+class SmoothPasses(Passes):
+    """Forward and backward passes of a smooth stack; the slope of h = softplus is 1 - exp(-h)."""
+
+    def _activate(self, output: Tensor) -> None:
+        output.copy_(softplus(output))
+
+    def _pass_back(self, upstream: Tensor, activation: Tensor) -> Tensor:
+        return activation.neg_().expm1_().neg_().mul_(upstream)
 
 
 class Slopes:
