@@ -145,7 +145,7 @@ class KernelModel(Model):
 
     def value(self, z: Tensor) -> Tensor:  # (S, K, e) -> (S, K)
         """Return the values of coordinates."""
-        pieces = [self.value_and_gradient(some)[0] for some in z.split(ROWS_AT_ONCE, dim=1)]
+        pieces = [self.value_and_gradient(some)[0] for some in torch.split(z, ROWS_AT_ONCE, dim=1)]
         return torch.cat(pieces, dim=1)
 
     def value_and_gradient(self, z: Tensor) -> tuple[Tensor, Tensor]:

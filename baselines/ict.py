@@ -111,7 +111,7 @@ class CoTaught(MLP):
     def _slope(self, networks: list[Parameters], at: Tensor) -> Tensor:  # (e,) -> (e,)
         """Return the gradient of the mean of the networks."""
         point = at.detach().clone().requires_grad_()
-        total = sum(feed(one, point[None, None]).sum() for one in networks) / MEMBERS
+        total = torch.cat([feed(one, point[None, None]) for one in networks]).mean()
         (slope,) = torch.autograd.grad(total, [point])
         return slope
 

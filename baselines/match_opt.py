@@ -76,7 +76,7 @@ class MatchStep(FitStep):
         along = z.diff(dim=1)  # (S, P, e)
         points = [z[:, :-1] + node / self.nodes * along for node in range(self.nodes)]
         slopes = self._slopes.forward(torch.cat(points, dim=1), along.repeat(1, self.nodes, 1))
-        integral = slopes.unflatten(1, (self.nodes, pairs)).mean(dim=1)  # (S, P)
+        integral = slopes.view(len(y), self.nodes, pairs).mean(dim=1)  # (S, P)
         gap = integral - y.diff(dim=1)
         error = gap * (2 * self.weight / (pairs * self.nodes))
         self._slopes.backward(error.repeat(1, self.nodes))

@@ -96,8 +96,8 @@ class Functions:
             for _ in range(self.steps):
                 designs = designs + self.rate * way * process.bound(designs, 0.0)[1]
             reached = process.bound(designs, 0.0)[0]
-            ends.append(designs.unflatten(0, (2, self.pairs)).transpose(0, 1))
-            values.append(reached.unflatten(0, (2, self.pairs)).T)
+            ends.append(designs.view(2, self.pairs, -1).transpose(0, 1))
+            values.append(reached.view(2, self.pairs).T)
         return torch.cat(ends), torch.cat(values)
 
     def _draw_process(self, x: Tensor, y: Tensor, stream: Stream) -> Process:

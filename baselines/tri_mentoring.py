@@ -102,8 +102,8 @@ class Mentors:
             rows, truth = self.rows[seed, picked[seed]], self.values[seed, picked[seed]]
             pieces = zip(
                 copies,
-                at[seed].split(DESIGNS_AT_ONCE),
-                around[seed].split(DESIGNS_AT_ONCE),
+                torch.split(at[seed], DESIGNS_AT_ONCE),
+                torch.split(around[seed], DESIGNS_AT_ONCE),
                 strict=True,
             )
             for piece, (parameters, designs, near) in enumerate(pieces):

@@ -173,7 +173,8 @@ class Passes:
     def _pass_back(self, upstream: Tensor, activation: Tensor) -> Tensor:
         """Return the gradient before an activation, in the buffer of the activation."""
         # ReLU: the gradient passes where the activation is positive
-        return threshold_backward(upstream, activation, 0, grad_input=activation)
+        threshold_backward(upstream, activation, 0, grad_input=activation)
+        return activation
 
     def _descend(self, error: Tensor, *, weights: bool, inputs: bool) -> Tensor:
         for layer in reversed(range(len(self._weights))):
