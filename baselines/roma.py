@@ -15,7 +15,7 @@ follow the gradient of f(x) - (f(x) - f(x0))^2 / (2 region) of the adapted netwo
 the best rows x0. Afterwards the trained weights are restored.
 
 The settings are those of its code (sihyun-yu/RoMA at 08b1ab5). It treats categories in the codes of
-a VAE, here `latent=vae`. TFBind8 is not among its tasks: its numbers are by later authors.
+a VAE, here `latent=vae_32`. TFBind8 is not among its tasks: its numbers are by later authors.
 
 Deviations from its code, with reasons:
 - least squares with a fixed deviation of 0.2; theirs is learned and between about 0.1 and 0.2;
