@@ -12,6 +12,9 @@ leads from them to designs with the largest value that a climb has reached.
 
 There is no model of the value: nothing ranks the designs, and there is no prediction.
 
+The bridge leads away from the rows: on the chain of d = 11 with N = 500 (budget=small, seed 1000)
+all designs are invalid.
+
 The settings are those of its code (cuong-dm/ROOT at d23f14f, `configs/TfBind8.yaml`).
 
 Deviations from its code, with reasons:
