@@ -93,6 +93,7 @@ class Cliques(MLP):
 
     name: ClassVar[str] = "cliques"
     uses_graph: ClassVar[bool] = True
+    plain_networks: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -15,6 +15,7 @@ from typing import Protocol
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import softplus
 
 from ddobench.models.tensors import multiply
 from ddobench.rng import Streams
@@ -158,12 +159,22 @@ class Passes:
             self._reserve(x)
         self._fed[0] = x
         for layer in range(len(self._outputs) - 1):
-            self._feed(layer).relu_()
+            self._activate(self._feed(layer))
 
     def _feed(self, layer: int) -> Tensor:  # (S, B, out)
         """Return the output of a layer before its activation."""
         product = multiply(self._fed[layer], self._weights[layer], self._outputs[layer])
         return product.add_(self._biases[layer])
+
+    def _activate(self, output: Tensor) -> None:
+        """Apply the activation to the output of a layer, in place."""
+        output.relu_()
+
+    def _pass_back(self, upstream: Tensor, activation: Tensor) -> Tensor:
+        """Return the gradient before an activation, in the buffer of the activation."""
+        # ReLU: the gradient passes where the activation is positive
+        threshold_backward(upstream, activation, 0, grad_input=activation)
+        return activation
 
     def _descend(self, error: Tensor, *, weights: bool, inputs: bool) -> Tensor:
         for layer in reversed(range(len(self._weights))):
@@ -184,8 +195,7 @@ class Passes:
                 multiply(error, self._transposed[layer], upstream)
             if layer == 0:
                 return upstream
-            # ReLU: the gradient passes where the activation is positive; its buffer is reused
-            error = threshold_backward(upstream, fed, 0, grad_input=fed)
+            error = self._pass_back(upstream, fed)
         return error
 
     def _reserve(self, x: Tensor) -> None:
@@ -195,6 +205,64 @@ class Passes:
         self._fed = [x, *self._outputs[:-1]]
         scratch = {width: x.new_empty(*x.shape[:2], width) for width in set(self.sizes[:-1])}
         self._upstream = [scratch[width] for width in self.sizes[:-1]]
+
+
+class SmoothMLP(StackedMLP):
+    """The same networks with softplus in place of ReLU."""
+
+    def forward(self, x: Tensor) -> Tensor:  # (S, B, in) -> (S, B, out)
+        """Return the outputs of each seed's network on its own rows."""
+        for weight, bias in zip(self.weights[:-1], self.biases, strict=False):
+            x = softplus(torch.baddbmm(bias, x, weight))
+        return torch.baddbmm(self.biases[-1], x, self.weights[-1])
+
+    def passes(self) -> "SmoothPasses":
+        """Return passes by hand with buffers of their own."""
+        return SmoothPasses(self)
+
+
+class SmoothPasses(Passes):
+    """Forward and backward passes of a smooth stack; the slope of h = softplus is 1 - exp(-h)."""
+
+    def _activate(self, output: Tensor) -> None:
+        output.copy_(softplus(output))
+
+    def _pass_back(self, upstream: Tensor, activation: Tensor) -> Tensor:
+        return activation.neg_().expm1_().neg_().mul_(upstream)
+
+
+class Slopes:
+    """Derivatives of a stack along directions, and their gradient in the parameters, by hand.
+
+    Between the points where a unit changes its sign, a derivative depends on the weights alone: the
+    biases have no gradient.
+    """
+
+    def __init__(self, network: StackedMLP) -> None:
+        self._weights = [weight.detach() for weight in network.weights]  # (S, in, out) each
+        self._biases = [bias.detach() for bias in network.biases]  # (S, 1, out) each
+        self._gradients = [gradient_of(weight) for weight in network.weights]
+        self._fed: list[Tensor] = []  # the direction at the input of each layer, (S, B, in) each
+        self._active: list[Tensor] = []  # which units of each hidden layer are, (S, B, out) each
+
+    def forward(self, x: Tensor, along: Tensor) -> Tensor:  # (S, B, in), (S, B, in) -> (S, B)
+        """Return the derivative of the single output at each row of x along its direction."""
+        self._fed, self._active = [along], []
+        for weight, bias in zip(self._weights[:-1], self._biases, strict=False):
+            x = multiply(x, weight).add_(bias)
+            self._active.append(x > 0)
+            x.relu_()
+            self._fed.append(multiply(self._fed[-1], weight).mul_(self._active[-1]))
+        return multiply(self._fed[-1], self._weights[-1]).squeeze(2)
+
+    def backward(self, error: Tensor) -> None:  # (S, B)
+        """Add d loss / d parameters to the stack's gradient, from d loss / d derivative."""
+        upstream = error.unsqueeze(2)
+        for layer in reversed(range(len(self._weights))):
+            self._gradients[layer].mT.add_(multiply(upstream.mT, self._fed[layer]))
+            if layer:
+                upstream = multiply(upstream, self._weights[layer].mT)
+                upstream.mul_(self._active[layer - 1])
 
 
 def gradient_of(parameter: Tensor) -> Tensor:

@@ -77,6 +77,7 @@ class Pipeline(Method):
             self.graph.declines(data.space)
             or self.surrogate.declines(codes)
             or self.search.declines(relaxed.space)
+            or self.search.refuses(self.surrogate)
         )
         if refusal is not None:
             return refusal

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from ddobench.contracts import Dataset, Space
 from ddobench.errors import UsageError, check_one_of, check_whole
-from ddobench.parts.surrogates import Model
+from ddobench.parts.surrogates import Model, Surrogate
 from ddobench.rng import Streams
 
 OPTIMISERS = ("gradient", "adam")
@@ -60,6 +60,10 @@ class Search(ABC):
         `encode` maps designs to coordinates. `snap` replaces coordinates (S, K, e) by those of the
         design that they are decoded to, which differ where designs have whole categories.
         """
+
+    def refuses(self, surrogate: Surrogate) -> str | None:  # noqa: ARG002 - a default for all
+        """Return why models of a surrogate cannot be searched, or None if they can."""
+        return None
 
     @abstractmethod
     def run(
@@ -113,16 +117,16 @@ class Ascent(Search):
         share = iteration / (self.steps - 1)
         return self.prior + (self.prior_end - self.prior) * share
 
+    def objective(self, start: Tensor, model: Model, rng: Streams) -> Objective:  # noqa: ARG002
+        """Return what is climbed; by default the model."""
+        return model.value_and_gradient
+
     def run(
-        self,
-        start: Tensor,
-        model: Model,
-        rng: Streams,  # noqa: ARG002 - nothing is drawn
-        failures: MutableMapping[int, str],
+        self, start: Tensor, model: Model, rng: Streams, failures: MutableMapping[int, str]
     ) -> Iterator[AscentStep]:
-        """Climb the model from every start."""
+        """Climb from every start."""
         more = weigh_error(model, self.caution) if self.caution else 0.0
-        return self.climb(start, model.value_and_gradient, failures, more)
+        return self.climb(start, self.objective(start, model, rng), failures, more)
 
     def climb(
         self,

@@ -122,6 +122,7 @@ class Surrogate(ABC):
     leaps: ClassVar[bool] = False  # whether its models have a `leap`
     has_posterior: ClassVar[bool] = False  # whether its models are Gaussian processes
     has_gradient: ClassVar[bool] = True  # whether its models have a `value_and_gradient`
+    plain_networks: ClassVar[bool] = False  # whether its models are stacks of `StackedMLP`
 
     def declines(self, codes: int) -> str | None:  # noqa: ARG002 - a default for all surrogates
         """Return why designs of that many codes cannot be fitted, or None if they can."""
@@ -141,6 +142,7 @@ class MLP(Surrogate):
     """A network of all coordinates, or an ensemble of networks, fitted by least squares."""
 
     name: ClassVar[str] = "mlp"
+    plain_networks: ClassVar[bool] = True
 
     training: Training
     width: int = 256
