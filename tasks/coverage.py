@@ -1,23 +1,26 @@
 """The example of the paper's theorem: rows that show each component of the optimum, never both.
 
-f(x) = sum over pairs of -(x_1 - 1)^2 - (x_2 - 2)^2. The rows of a pair are normal and correlated, so
-that some have x_1 = 1 and some x_2 = 2, but none has both (the paper's figure of the data
-distribution). Its text names neither mean nor correlation; with ours, 0 and -0.95, the optimum (1, 2)
-is 9.5 standard deviations from the mean along the short axis, and 1 and 2 in each variable.
+f(x) = sum over pairs of -(x_1 - 1)^2 - (x_2 - 2)^2. The rows of a pair are normal and correlated,
+so that some have x_1 = 1 and some x_2 = 2, but none has both (the paper's figure of the data
+distribution). Its text names neither mean nor correlation; with ours, 0 and -0.95, the optimum
+(1, 2) is 9.5 standard deviations from the mean along the short axis, and 1 and 2 in each variable.
 
 With d = 2, 4, ... such pairs are stacked, each drawn independently: the density of rows at the
-optimum falls exponentially with d, that in each variable stays. The optimum is 0 at (1, 2, 1, 2, ...),
-the true graph has no edge, and a smaller table of rows is the beginning of a larger one.
+optimum falls exponentially with d, that in each variable stays. The optimum is 0 at
+(1, 2, 1, 2, ...), the true graph has no edge, and a smaller table of rows is the beginning of a
+larger one.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from ddobench.contracts import Dataset, Description, Problem, Space, Task
+from ddobench.coverage import CliqueFunctions, Instance, NormalRows
 from ddobench.errors import UsageError
 from ddobench.graphs import Graph
 from ddobench.rng import Stream, Streams
@@ -25,9 +28,11 @@ from ddobench.rng import Stream, Streams
 PEAK = (1.0, 2.0)  # of a pair [P]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CoverageProblem(Problem):
     """The same sum of squares for every seed."""
+
+    rows: NormalRows
 
     def _evaluate(self, x: Tensor) -> Tensor:
         return find_value(x)
@@ -36,6 +41,14 @@ class CoverageProblem(Problem):
         """Return the design of each seed that attains the optimum, (S, d)."""
         seeds, _, d = self.data.x.shape
         return _peak(d).repeat(seeds, 1)
+
+    def theory(self) -> list[Instance]:
+        """Add the distribution of the rows, and the squares."""
+        d = self.data.space.d
+        squares = CliqueFunctions(
+            [(i,) for i in range(d)], lambda x: -np.square(x - _peak(d).numpy())
+        )
+        return [replace(one, rows=self.rows, functions=squares) for one in super().theory()]
 
 
 def find_value(x: Tensor) -> Tensor:  # (..., d) -> (...)
@@ -105,6 +118,7 @@ class Coverage(Task):
 
     def _draw(self, rng: Streams) -> CoverageProblem:
         x = torch.stack([self._draw_rows(stream.child("designs")) for stream in rng.rows])
+        rho = self.correlation
         y = find_value(x)
         if self.noise:
             y += self.noise * self.sd * rng.child("noise").normal(self.n, dtype=torch.float64)
@@ -112,6 +126,10 @@ class Coverage(Task):
             data=Dataset(x=x, y=y, space=Space(self.d)),
             optimum=torch.zeros(len(x), dtype=torch.float64),
             graphs=(Graph.from_edges(self.d, []),) * len(x),
+            rows=NormalRows(
+                np.full(self.d, self.mean),
+                self.spread**2 * np.kron(np.eye(self.d // 2), np.array([[1.0, rho], [rho, 1.0]])),
+            ),
         )
 
     def _draw_rows(self, stream: Stream) -> Tensor:  # (N, d)

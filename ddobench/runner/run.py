@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from ddobench.contracts import Dataset, Method, Problem, Task
+from ddobench.coverage import Terms
 from ddobench.judging import (
     UNKNOWN_DESIGNS,
     HeldOut,
@@ -93,8 +94,10 @@ def run_seeds(
     data = _copy(problem.visible_to(method.privileges(problem.data.space)))
     base = {**base, "privileges": ",".join(sorted(data.privileged.granted))}
     tables = zip(problem.data.x.numpy(), problem.data.y.numpy(), references, strict=True)
+    terms = find_terms(task, problem, seeds)
     rows = [
-        {**base, **_landmarks(reference), DATA: digest_rows(x, y)} for x, y, reference in tables
+        {**base, **_landmarks(reference), DATA: digest_rows(x, y), **own.known}
+        for (x, y, reference), own in zip(tables, terms, strict=True)
     ]
     refusal = method.declines(data)
     if refusal is not None:
@@ -138,7 +141,11 @@ def run_seeds(
                 values=record.values,
                 predictions=record.predictions,
                 designs=record.designs,
-                diagnostics={**diagnostics[i], **describe_excess(record.curves)},
+                diagnostics={
+                    **diagnostics[i],
+                    **describe_excess(record.curves),
+                    **({"terms_absent": terms[i].absent} if terms[i].absent else {}),
+                },
             )
         )
     return records
@@ -369,6 +376,13 @@ def _references(problem: Problem) -> list[Reference]:
         Reference.of(y.numpy(), float(optimum), (float(low), float(high)))
         for y, optimum, (low, high) in zip(problem.data.y, optima, ranges, strict=True)
     ]
+
+
+def find_terms(task: Task, problem: Problem, seeds: Sequence[int]) -> list[Terms]:
+    """Return the terms of the paper's theorem of each seed of a task, whatever the method."""
+    streams = task.streams(seeds).child("terms").rows
+    found = zip(problem.theory(), streams, strict=True)
+    return [instance.terms(stream.generator) for instance, stream in found]
 
 
 def _landmarks(reference: Reference) -> dict[str, float]:
