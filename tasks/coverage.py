@@ -13,7 +13,7 @@ larger one.
 
 from dataclasses import dataclass, replace
 from math import inf
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 import torch
@@ -65,6 +65,8 @@ class Coverage(Task):
     """Correlated normal pairs and the squared distance from (1, 2) in each of them."""
 
     name: ClassVar[str] = "Coverage"
+    # The spread of the values changes with the settings, by which runs are compared.
+    regret_unit: ClassVar[Literal["sd", "raw"]] = "raw"
 
     correlation: float = -0.95
     mean: float = 0.0
@@ -93,7 +95,8 @@ class Coverage(Task):
         """Describe the task."""
         text = (
             f"{self.n} designs are visible. They cover each component of the optimum "
-            "(1, 2, 1, 2, ...), which is 0, and hardly ever two of a pair."
+            "(1, 2, 1, 2, ...), which is 0, and hardly ever two of a pair. Regret is the squared "
+            "distance from it, in raw units."
         )
         if self.noise:
             text += (
