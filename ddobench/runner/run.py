@@ -29,7 +29,7 @@ from ddobench.judging import (
 )
 from ddobench.progress import track
 from ddobench.rng import Streams
-from ddobench.runner.diagnostics import describe_excess, diagnose
+from ddobench.runner.diagnostics import describe_excess, describe_plane, diagnose
 from ddobench.runner.isolation import IsolatedMethod
 from ddobench.runner.limits import NO_DEADLINE, Deadline
 from ddobench.runner.provenance import describe_machine, digest_rows
@@ -130,7 +130,9 @@ def run_seeds(
     diagnostics = diagnose(method, problem, problem.evaluate)
     records = []
     for i, row in enumerate(rows):
-        record = _record_one(trajectory, evaluation, i, spec, references[i], task, problem.data)
+        record, first = _record_one(
+            trajectory, evaluation, i, spec, references[i], task, problem.data
+        )
         failed = {"status": "failed", "reason": str(failures[i])} if i in failures else {}
         records.append(
             Record(
@@ -144,6 +146,7 @@ def run_seeds(
                 diagnostics={
                     **diagnostics[i],
                     **describe_excess(record.curves),
+                    **describe_plane(problem, i, problem.evaluate, first),
                     **({"terms_absent": terms[i].absent} if terms[i].absent else {}),
                 },
             )
@@ -286,8 +289,8 @@ def _record_one(
     reference: Reference,
     task: Task,
     data: Dataset,
-) -> Record:
-    """Score one seed of a stack."""
+) -> tuple[Record, Values]:
+    """Score one seed of a stack; return also the designs that are ranked first, (top, d)."""
     values = torch.stack([value[i] for value in evaluation.values]).numpy()  # (T, K)
     known = [predicted[i] for predicted in trajectory.predicted if predicted is not None]
     predicted = (
@@ -319,13 +322,14 @@ def _record_one(
     }
     with np.errstate(over="ignore"):  # predictions may be of any size
         stored = None if predicted is None else predicted.astype(np.float32)
-    return Record(
+    record = Record(
         row=row,
         curves=curves,
         values=values.astype(np.float32) if evaluation.has_values else None,
         predictions=stored,
         designs=trajectory.designs[-1][i].to(torch.float32).numpy(),
     )
+    return record, first
 
 
 def mask_unmeasured(curves: Mapping[str, Values]) -> dict[str, Values]:
