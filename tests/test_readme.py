@@ -25,7 +25,7 @@ def test_a_generated_table_is_current(name: str, monkeypatch: pytest.MonkeyPatch
 
 
 def test_links_to_files_exist() -> None:
-    pages = [README, *(ROOT / "examples").glob("*.md")]
+    pages = [README, *(ROOT / "examples").glob("*.md"), *(ROOT / "docs").glob("*.md")]
     for page in pages:
         links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
         assert [link for link in links if not (page.parent / link).exists()] == []

@@ -185,14 +185,15 @@ def proposals_in_planes(data: ReportData) -> Iterator[Figure]:
     for _, size in flat.groupby(BY_SIZE, sort=True):
         seed = size["seed"].min()
         parts, labels = [], {}
-        for place, (_, run) in enumerate(size[size["seed"] == seed].iterrows()):
+        for _, run in size[size["seed"] == seed].iterrows():
             plane = read_details(data, run).get(PLANE)
             if plane is not None and len(parts) < _MOST_PLANES:
-                parts.append(_plane_table(plane, place))
-                labels[place] = data.style(run).label
+                keys = {name: run[name] for name in [*BY_SIZE, *SERIES]}
+                parts.append(_plane_table(plane).assign(**keys))
+                labels[str(run["method"]), str(run["method_variant"])] = data.style(run).label
         if not parts:
             continue
-        first = size.iloc[0]
+        first, shown = size.iloc[0], pd.concat(parts, ignore_index=True)
         title = f"Proposals: {name_runs(first, 'n', 'd')}, seed {seed}"
         caption = (
             "Contours: the function. Grey: visible rows, at most 400 of them. Diamond: the best "
@@ -200,18 +201,14 @@ def proposals_in_planes(data: ReportData) -> Iterator[Figure]:
             "highest at its last iteration, at most 64."
         )
         yield Figure("plane", row_stem("plane", first, "d", "n"), title, caption,
-                     str(first["task"]), pd.concat(parts, ignore_index=True),
-                     data.commands(size[[*BY_SIZE, *SERIES]]),
+                     str(first["task"]), shown, data.commands(shown),
                      PlanePlot(title, labels))  # fmt: skip
 
 
-def _plane_table(plane: Mapping[str, Any], place: int) -> pd.DataFrame:
+def _plane_table(plane: Mapping[str, Any]) -> pd.DataFrame:
     """Return all points of a plane in rows; those of the grid have values."""
     kinds = [kind for kind in (*_PLANE_LOOKS, "grid") if plane.get(kind)]
-    tables = [
-        pd.DataFrame(plane[kind], columns=["x_0", "x_1"]).assign(place=place, kind=kind)
-        for kind in kinds
-    ]
+    tables = [pd.DataFrame(plane[kind], columns=["x_0", "x_1"]).assign(kind=kind) for kind in kinds]
     return pd.concat([*tables[:-1], tables[-1].assign(value=plane["values"])])
 
 
@@ -230,7 +227,7 @@ class PlanePlot:
     """A panel per method: contours, rows, optimum, best visible design and proposals."""
 
     title: str
-    labels: Mapping[int, str]  # by place
+    labels: Mapping[tuple[str, str], str]  # by method and variant
 
     def draw(self, data: pd.DataFrame) -> Drawing:
         """Draw the points of all panels; a proposal far outside is left out."""
@@ -243,8 +240,8 @@ class PlanePlot:
         panels = drawing.subplots(rows, across, squeeze=False, sharex=True, sharey=True).ravel()
         for axes in panels[len(self.labels) :]:
             axes.set_visible(False)
-        for axes, (place, label) in zip(panels, self.labels.items(), strict=False):
-            own = data[data["place"] == place]
+        for axes, (series, label) in zip(panels, self.labels.items(), strict=False):
+            own = data[(data[SERIES] == [*series]).all(axis=1)]
             grid = own[own["kind"] == "grid"].pivot_table("value", "x_1", "x_0", dropna=False)
             axes.contour(grid.columns, grid.index, grid, levels=9, colors="#9fb3c8",
                          linewidths=0.6, linestyles="solid", zorder=1)  # fmt: skip

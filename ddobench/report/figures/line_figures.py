@@ -270,14 +270,16 @@ def regret_by_coverage(data: ReportData) -> Iterator[Figure]:
     facts = runs.groupby(keys)[[*_COVERAGE]].mean().reset_index()
     told = runs.groupby(keys)["privileges"].first().str.contains("graph").rename("told")
     points = average(runs, keys, "missing").merge(facts, on=keys).merge(told.reset_index(), on=keys)
-    visible = points["method"].map(is_best_visible).astype(bool)
-    points = points[visible | points["method"].map(_competes).astype(bool)]
+    points = points[points["method"].map(_competes).astype(bool)].reset_index(drop=True)
     has_told = points.groupby([*BY_SIZE, "method"])["told"].transform("any")
-    series = np.select([points["told"], visible.loc[points.index], has_told],
-                       ["told", "visible", "wrong"], "none")  # fmt: skip
+    series = np.select([points["told"], has_told], ["told", "wrong"], "none")
     points = mark_lacking(data, points).assign(series=series)
     first = points.sort_values("mean").drop_duplicates([*BY_SIZE, "series"]).index
     points = points[points.index.isin(first) | (points["series"] == "wrong")]
+    tables = runs.assign(missing=1.0 - share_of_optimum(runs, scores.BEST_VISIBLE.name))
+    visible = average(tables.drop_duplicates([*BY_SIZE, "seed"]), BY_SIZE, "missing")
+    visible = visible.merge(facts.drop_duplicates(BY_SIZE), on=BY_SIZE)
+    points = pd.concat([points, visible.assign(series="visible", lacking=False)])
     if points.loc[points["series"] == "told", BY_SIZE].drop_duplicates().shape[0] < 3:
         return
     shown = pd.concat([points.assign(panel=name, x=points[name]) for name in _COVERAGE])
