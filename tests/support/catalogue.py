@@ -25,7 +25,14 @@ SKIPPED = [
 ]
 METHODS = [entry.name for entry in registry.entries("method") if not entry.missing_dependency]
 ALL_METHODS = [entry.name for entry in registry.entries("method")]  # also those not installed
-SMALL_D = {"toy3d": 3, "tfbind8": 8, "ehrlich": 16, "rna": 14, "surface": 11}  # others take 7
+SMALL_D = {
+    "toy3d": 3,
+    "coverage": 6,
+    "tfbind8": 8,
+    "ehrlich": 16,
+    "rna": 14,
+    "surface": 11,
+}  # else 7
 ROWS = 60
 KINDS = {
     "chain": "real designs, with a graph and hidden coordinates",
