@@ -44,6 +44,7 @@ from ddobench.report.tables.formatting import (
     row_stem,
 )
 from ddobench.report.tables.select import BY_N, BY_SIZE, SERIES
+from ddobench.report.tables.styles import explain_signs
 from ddobench.store.records import PLANE, TaskSample
 
 _TONES = {"hidden": "#7b8794", "observed": "#0072b2"}
@@ -184,13 +185,13 @@ def proposals_in_planes(data: ReportData) -> Iterator[Figure]:
     flat = data.runs[(data.runs["d"] == 2) & (data.runs["status"] == "ok")]
     for _, size in flat.groupby(BY_SIZE, sort=True):
         seed = size["seed"].min()
-        parts, labels = [], {}
+        parts, styles = [], {}
         for _, run in size[size["seed"] == seed].iterrows():
             plane = read_details(data, run).get(PLANE)
             if plane is not None and len(parts) < _MOST_PLANES:
                 keys = {name: run[name] for name in [*BY_SIZE, *SERIES]}
                 parts.append(_plane_table(plane).assign(**keys))
-                labels[str(run["method"]), str(run["method_variant"])] = data.style(run).label
+                styles[str(run["method"]), str(run["method_variant"])] = data.style(run)
         if not parts:
             continue
         first, shown = size.iloc[0], pd.concat(parts, ignore_index=True)
@@ -200,8 +201,10 @@ def proposals_in_planes(data: ReportData) -> Iterator[Figure]:
             "visible design. Star: the optimum. Crosses: the designs that a method itself ranks "
             "highest at its last iteration, at most 64."
         )
-        yield Figure("plane", row_stem("plane", first, "d", "n"), title, caption,
-                     str(first["task"]), shown, data.commands(shown),
+        notes = [f" {note}." for note in explain_signs(styles.values())]
+        labels = {series: style.label for series, style in styles.items()}
+        yield Figure("plane", row_stem("plane", first, "d", "n"), title,
+                     "".join([caption, *notes]), str(first["task"]), shown, data.commands(shown),
                      PlanePlot(title, labels))  # fmt: skip
 
 

@@ -248,9 +248,9 @@ def _regret_figure(
 
 
 _COVERAGE = {  # the panels of the figure
-    "log10_coverage": "(a) whole designs: log10 of coverage",
-    "log10_clique_coverage": "(b) cliques: log10 of coverage",
-    "clique_correlation": "largest correlation \u03c3 of two cliques",
+    "log10_coverage": "(a) of whole designs",
+    "log10_clique_coverage": "(b) of cliques",
+    "clique_correlation": "largest correlation",
 }
 _KNOWLEDGE = {  # its series
     "told": Style("best of the methods with the true graph", "#0072B2", "o", (), ()),
@@ -266,10 +266,12 @@ def regret_by_coverage(data: ReportData) -> Iterator[Figure]:
     runs = runs.assign(missing=1.0 - share_of_optimum(runs)).dropna(
         subset=["missing", *[*_COVERAGE][:2]]
     )
+    runs = runs.assign(told=runs["privileges"].str.contains("graph").astype(bool))
+    if len(runs.loc[runs["told"], BY_SIZE].drop_duplicates()) < 3:
+        return
     keys = [*BY_SIZE, *SERIES]
-    facts = runs.groupby(keys)[[*_COVERAGE]].mean().reset_index()
-    told = runs.groupby(keys)["privileges"].first().str.contains("graph").rename("told")
-    points = average(runs, keys, "missing").merge(facts, on=keys).merge(told.reset_index(), on=keys)
+    facts = runs.groupby(keys, as_index=False)[[*_COVERAGE, "told"]].mean()
+    points = average(runs, keys, "missing").merge(facts.astype({"told": bool}), on=keys)
     points = points[points["method"].map(_competes).astype(bool)].reset_index(drop=True)
     has_told = points.groupby([*BY_SIZE, "method"])["told"].transform("any")
     series = np.select([points["told"], has_told], ["told", "wrong"], "none")
@@ -280,21 +282,20 @@ def regret_by_coverage(data: ReportData) -> Iterator[Figure]:
     visible = average(tables.drop_duplicates([*BY_SIZE, "seed"]), BY_SIZE, "missing")
     visible = visible.merge(facts.drop_duplicates(BY_SIZE), on=BY_SIZE)
     points = pd.concat([points, visible.assign(series="visible", lacking=False)])
-    if points.loc[points["series"] == "told", BY_SIZE].drop_duplicates().shape[0] < 3:
-        return
     shown = pd.concat([points.assign(panel=name, x=points[name]) for name in _COVERAGE])
     shown = shown.dropna(subset="x").drop(columns=["told", *_COVERAGE])
     styles = {key: style for key, style in _KNOWLEDGE.items() if key in set(shown["series"])}
-    plot = LinePlot("Regret against coverage, by what a method knows", Axis(""),
-                    Axis("regret [% of mean to optimum]", "percent", limits=(0.0, 1.2)), styles,
+    plot = LinePlot("Regret against coverage, by what a method knows",
+                    Axis("log10 of coverage; \u03c3"),
+                    Axis("regret [% of the optimum]", "percent", limits=(0.0, 1.2)), styles,
                     _COVERAGE, connected=False, free_x=True)  # fmt: skip
     text = (
         "Each point is a task at one size, mean over seeds. Regret is what is missing to the "
         "optimum, in percent of the way to it from the mean of the visible values; above 120 it is "
         "drawn there. Coverage (a) is the largest ratio of a policy around the optimum to the "
-        "density of the rows, over whole designs; (b) the same within a clique. The best of "
-        "several methods is chosen by its result. The tasks are "
-        f"{', '.join(sorted(set(shown['task'])))}."
+        "density of the rows, over whole designs; (b) the same within a clique; \u03c3 is the "
+        "largest correlation of two clique functions. The best of several methods is chosen by its "
+        f"result. The tasks are {', '.join(sorted(set(shown['task'])))}."
     )
     yield line_figure(data, "coverage", "coverage", shown.reset_index(drop=True), plot, text,
                       task="", per="point")  # fmt: skip
