@@ -175,11 +175,11 @@ def _coverage() -> Iterator[tuple[Row, Details, Details]]:
     for method, variant in (("naive", ""), ("ga", ""), ("fgm", ""), ("fgm", "graph=true")):
         for d in (2, 4, 6):
             for seed in range(SEEDS):
-                told = {"privileges": "graph", "graph": "true"} if variant else {}
+                known = {"privileges": "graph", "graph": "true"} if variant else {}
                 terms = {"log10_coverage": 4.0 * d, "log10_clique_coverage": 1.5,
                          "clique_correlation": 0.1 * d}  # fmt: skip
                 row, config = _run(method, d, 100, seed, task="coverage",
-                                   method_variant=variant, **told, **terms)  # fmt: skip
+                                   method_variant=variant, **known, **terms)  # fmt: skip
                 yield row, config, {"plane": plane} if d == 2 else {}
 
 

@@ -253,7 +253,7 @@ _COVERAGE = {  # the panels of the figure
     "clique_correlation": "largest correlation",
 }
 _KNOWLEDGE = {  # its series
-    "told": Style("best of the methods with the true graph", "#0072B2", "o", (), ()),
+    "known": Style("best of the methods with the true graph", "#0072B2", "o", (), ()),
     "wrong": Style("the same methods with another graph", "#CC79A7", "X", (), ()),
     "none": Style("best of the other methods", "#D55E00", "s", (), ()),
     "visible": Style("best visible design", FAINT, "D", (), ()),
@@ -266,15 +266,15 @@ def regret_by_coverage(data: ReportData) -> Iterator[Figure]:
     runs = runs.assign(missing=1.0 - share_of_optimum(runs)).dropna(
         subset=["missing", *[*_COVERAGE][:2]]
     )
-    runs = runs.assign(told=runs["privileges"].str.contains("graph").astype(bool))
-    if len(runs.loc[runs["told"], BY_SIZE].drop_duplicates()) < 3:
+    runs = runs.assign(known=runs["privileges"].str.contains("graph").astype(bool))
+    if len(runs.loc[runs["known"], BY_SIZE].drop_duplicates()) < 3:
         return
     keys = [*BY_SIZE, *SERIES]
-    facts = runs.groupby(keys, as_index=False)[[*_COVERAGE, "told"]].mean()
-    points = average(runs, keys, "missing").merge(facts.astype({"told": bool}), on=keys)
+    facts = runs.groupby(keys, as_index=False)[[*_COVERAGE, "known"]].mean()
+    points = average(runs, keys, "missing").merge(facts.astype({"known": bool}), on=keys)
     points = points[points["method"].map(_competes).astype(bool)].reset_index(drop=True)
-    has_told = points.groupby([*BY_SIZE, "method"])["told"].transform("any")
-    series = np.select([points["told"], has_told], ["told", "wrong"], "none")
+    has_known = points.groupby([*BY_SIZE, "method"])["known"].transform("any")
+    series = np.select([points["known"], has_known], ["known", "wrong"], "none")
     points = mark_lacking(data, points).assign(series=series)
     first = points.sort_values("mean").drop_duplicates([*BY_SIZE, "series"]).index
     points = points[points.index.isin(first) | (points["series"] == "wrong")]
@@ -283,7 +283,7 @@ def regret_by_coverage(data: ReportData) -> Iterator[Figure]:
     visible = visible.merge(facts.drop_duplicates(BY_SIZE), on=BY_SIZE)
     points = pd.concat([points, visible.assign(series="visible", lacking=False)])
     shown = pd.concat([points.assign(panel=name, x=points[name]) for name in _COVERAGE])
-    shown = shown.dropna(subset="x").drop(columns=["told", *_COVERAGE])
+    shown = shown.dropna(subset="x").drop(columns=["known", *_COVERAGE])
     styles = {key: style for key, style in _KNOWLEDGE.items() if key in set(shown["series"])}
     plot = LinePlot("Regret against coverage, by what a method knows",
                     Axis("log10 of coverage; \u03c3"),
