@@ -240,7 +240,8 @@ class Instance:
         if isinstance(self.rows, str):
             return self.rows
         values = self.functions.values(self.rows.draw(generator, DRAWS))  # (K, C)
-        varied = np.flatnonzero(np.ptp(values, axis=0) > 0)
+        scaled = values - values.mean(axis=0)
+        varied = np.flatnonzero((np.ptp(values, axis=0) > 0) & (scaled.std(axis=0) > 0))
         if len(varied) < 2:
             return "there is only one clique whose function varies"
         members = np.zeros((len(self.functions.scopes), self.visible.shape[1]))
@@ -250,8 +251,7 @@ class Instance:
         np.fill_diagonal(related, val=False)
         if not related.any():
             return 0.0, 0.0
-        scaled = values[:, varied] - values[:, varied].mean(axis=0)
-        scaled /= scaled.std(axis=0)
+        scaled = scaled[:, varied] / scaled[:, varied].std(axis=0)
         correlations = np.where(related, scaled.T @ scaled / DRAWS, 0.0)
         first, second = np.unravel_index(np.abs(correlations).argmax(), correlations.shape)
         one, other, both = scaled[:, first], scaled[:, second], correlations[first, second]

@@ -90,30 +90,36 @@ def _inspect_seed(
     return report
 
 
-def describe_plane(
-    problem: Problem, seed: int, evaluate: Oracle, proposed: Matrix
-) -> dict[str, Any]:  # (K, 2)
-    """Return the function of two real numbers on a grid, with rows and proposals; else nothing.
+def describe_planes(
+    problem: Problem, evaluate: Oracle, proposed: Sequence[Matrix]
+) -> list[dict[str, Any]]:  # (K, 2) for each seed
+    """Return functions of two real numbers on a grid, with rows and proposals; else nothing.
 
     The grid covers the visible rows and the optimum.
     """
-    x, y = problem.data.x, problem.data.y[seed]
+    x, y = problem.data.x, problem.data.y
     if x.shape[2] != 2 or problem.data.space.categorical or not problem.measures:
-        return {}
+        return [{} for _ in x]
     best = problem.best_designs()
     shown = x if best is None else torch.cat([x, best[:, None]], dim=1)
     low, high = shown.amin(dim=1, keepdim=True), shown.amax(dim=1, keepdim=True)  # (S, 1, 2)
     steps = torch.linspace(-0.05, 1.05, GRID, dtype=torch.float64)
     grid = low + torch.cartesian_prod(steps, steps) * (high - low)  # (S, GRID^2, 2)
-    found = proposed[np.isfinite(proposed).all(axis=1)][:PROPOSALS_IN_PLANE]
-    plane = {
-        "grid": _shorten_table(grid[seed]),
-        "values": [_shorten(value) for value in evaluate(grid)[seed].tolist()],
-        "rows": _shorten_table(x[seed, :ROWS_IN_PLANE]),
-        "best_visible": _shorten_table(x[seed, y.argmax()][None]),
-        "proposed": _shorten_table(torch.from_numpy(found)),
-    }
-    return {PLANE: plane if best is None else plane | {"optimum": _shorten_table(best[seed, None])}}
+    values = evaluate(grid)
+    planes: list[dict[str, Any]] = []
+    for seed, designs in enumerate(proposed):
+        found = designs[np.isfinite(designs).all(axis=1)][:PROPOSALS_IN_PLANE]
+        plane = {
+            "grid": _shorten_table(grid[seed]),
+            "values": [_shorten(value) for value in values[seed].tolist()],
+            "rows": _shorten_table(x[seed, :ROWS_IN_PLANE]),
+            "best_visible": _shorten_table(x[seed, y[seed].argmax()][None]),
+            "proposed": _shorten_table(torch.from_numpy(found)),
+        }
+        if best is not None:
+            plane["optimum"] = _shorten_table(best[seed, None])
+        planes.append({PLANE: plane})
+    return planes
 
 
 def describe_round_trip(values: Matrix, y: Matrix) -> dict[str, float]:  # (K,), (K,)

@@ -29,7 +29,7 @@ from ddobench.judging import (
 )
 from ddobench.progress import track
 from ddobench.rng import Streams
-from ddobench.runner.diagnostics import describe_excess, describe_plane, diagnose
+from ddobench.runner.diagnostics import describe_excess, describe_planes, diagnose
 from ddobench.runner.isolation import IsolatedMethod
 from ddobench.runner.limits import NO_DEADLINE, Deadline
 from ddobench.runner.provenance import describe_machine, digest_rows
@@ -128,11 +128,13 @@ def run_seeds(
     best = best.nan_to_num(-torch.inf).amax(dim=1)  # (S,)
     failures = {**find_better_than_optimum(problem, best), **method.failures()}
     diagnostics = diagnose(method, problem, problem.evaluate)
+    scored = [
+        _record_one(trajectory, evaluation, i, spec, references[i], task, problem.data)
+        for i in range(len(seeds))
+    ]
+    planes = describe_planes(problem, problem.evaluate, [first for _, first in scored])
     records = []
-    for i, row in enumerate(rows):
-        record, first = _record_one(
-            trajectory, evaluation, i, spec, references[i], task, problem.data
-        )
+    for i, (row, (record, _)) in enumerate(zip(rows, scored, strict=True)):
         failed = {"status": "failed", "reason": str(failures[i])} if i in failures else {}
         records.append(
             Record(
@@ -146,7 +148,7 @@ def run_seeds(
                 diagnostics={
                     **diagnostics[i],
                     **describe_excess(record.curves),
-                    **describe_plane(problem, i, problem.evaluate, first),
+                    **planes[i],
                     **({"terms_absent": terms[i].absent} if terms[i].absent else {}),
                 },
             )

@@ -13,7 +13,7 @@ from ddobench.runner.diagnostics import (
     SHOWN,
     correlate,
     describe_alignment,
-    describe_plane,
+    describe_planes,
     describe_round_trip,
     inspect,
 )
@@ -155,11 +155,11 @@ def test_few_rows_and_few_codes_are_all_shown() -> None:
 def test_a_plane_shows_the_function_around_rows_and_optimum() -> None:
     problem = Coverage(d=2, n=50).problem([0, 1])
     proposed = np.array([[1.0, 2.0], [np.inf, 0.0]])
-    plane = describe_plane(problem, 1, problem.evaluate, proposed)["plane"]
+    plane = describe_planes(problem, problem.evaluate, [proposed, proposed])[1]["plane"]
     grid, values = np.array(plane["grid"]), np.array(plane["values"])
     np.testing.assert_allclose(values, -np.square(grid - [1, 2]).sum(axis=1), rtol=0.01, atol=0.01)
     assert grid[:, 1].min() < min(y for _, y in plane["rows"])
     assert grid[:, 1].max() > 2.0
     assert (plane["optimum"], plane["proposed"]) == ([[1.0, 2.0]], [[1.0, 2.0]])
     wide = Coverage(d=4, n=50).problem([0])
-    assert describe_plane(wide, 0, wide.evaluate, np.zeros((1, 4))) == {}
+    assert describe_planes(wide, wide.evaluate, [np.zeros((1, 4))]) == [{}]
