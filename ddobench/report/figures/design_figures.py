@@ -259,6 +259,7 @@ class PlanePlot:
             axes.set_ylabel("$x_1$", labelpad=0)
         for axes in panels[max(0, len(self.labels) - across) : len(self.labels)]:
             axes.set_xlabel("$x_0$", labelpad=1)
+            axes.tick_params(labelbottom=True)
         freeze(drawing)
         return drawing
 
