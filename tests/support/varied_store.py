@@ -175,8 +175,8 @@ def _coverage() -> Iterator[tuple[Row, Details, Details]]:
     for method, variant in (("naive", ""), ("ga", ""), ("fgm", ""), ("fgm", "graph=true")):
         for d in (2, 4, 6):
             for seed in range(SEEDS):
-                known = {"privileges": "graph", "graph": "true"} if variant else {}
-                terms = {"log10_coverage": 4.0 * d, "log10_clique_coverage": 1.5,
+                known: Details = {"privileges": "graph", "graph": "true"} if variant else {}
+                terms: Details = {"log10_coverage": 4.0 * d, "log10_clique_coverage": 1.5,
                          "clique_correlation": 0.1 * d}  # fmt: skip
                 row, config = _run(method, d, 100, seed, task="coverage",
                                    method_variant=variant, **known, **terms)  # fmt: skip

@@ -44,7 +44,7 @@ from ddobench.report.tables.formatting import (
     row_stem,
 )
 from ddobench.report.tables.select import BY_N, BY_SIZE, SERIES
-from ddobench.report.tables.styles import explain_signs
+from ddobench.report.tables.styles import Style, explain_signs
 from ddobench.store.records import PLANE, TaskSample
 
 _TONES = {"hidden": "#7b8794", "observed": "#0072b2"}
@@ -185,7 +185,8 @@ def proposals_in_planes(data: ReportData) -> Iterator[Figure]:
     flat = data.runs[(data.runs["d"] == 2) & (data.runs["status"] == "ok")]
     for _, size in flat.groupby(BY_SIZE, sort=True):
         seed = size["seed"].min()
-        parts, styles = [], {}
+        parts: list[pd.DataFrame] = []
+        styles: dict[tuple[str, str], Style] = {}
         for _, run in size[size["seed"] == seed].iterrows():
             plane = read_details(data, run).get(PLANE)
             if plane is not None and len(parts) < _MOST_PLANES:
