@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import Tensor
 
+from ddobench.coverage import Instance
 from ddobench.errors import UsageError, check_whole
 from ddobench.graphs import Graph
 from ddobench.identity import declared_name
@@ -152,6 +153,24 @@ class Problem(ABC):
     def measure(self, x: Tensor) -> dict[str, Tensor]:  # noqa: ARG002 - a default for all tasks
         """Return further per-design measurements, each (S, K), such as an off-surface residual."""
         return {}
+
+    def best_designs(self) -> Tensor | None:
+        """Return a design of each seed that attains the optimum, (S, d), where one is known."""
+        return None
+
+    def theory(self) -> list[Instance]:
+        """Return what the terms of the paper's theorem are computed from, for each seed.
+
+        A task that knows more than its graph and a best design adds it to what this returns.
+        """
+        found = [Instance(x.numpy(), self.data.space.sizes) for x in self.data.x]
+        best = self.best_designs()
+        if best is not None:
+            found = [replace(one, best=own.numpy()) for one, own in zip(found, best, strict=True)]
+        if self.graphs is not None:
+            graphs = zip(found, self.graphs, strict=True)
+            found = [replace(one, cliques=graph.cliques) for one, graph in graphs]
+        return found
 
     def visible_to(self, privileges: frozenset[Privilege]) -> Dataset:
         """Return the table with exactly the privileged knowledge that was asked for by name."""

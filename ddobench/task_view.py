@@ -11,11 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from ddobench.cli.hooks import specify_points
 from ddobench.contracts import Problem, Space, Task
+from ddobench.coverage import TERMS
 from ddobench.errors import UsageError, check_whole
 from ddobench.fingerprints import fingerprint
 from ddobench.registry import entries
 from ddobench.runner.build import build_task
-from ddobench.runner.run import evaluate_designs
+from ddobench.runner.run import evaluate_designs, find_terms
 from ddobench.runner.spec import Specification, digest
 
 _BLACK_BOX = "black_box"
@@ -176,6 +177,12 @@ class TaskView:
         known = self._problem.optimum
         return None if known is None else float(known[0])
 
+    @property
+    def terms(self) -> dict[str, float | str]:
+        """The terms of the paper's theorem; a text says why one is unknown."""
+        (found,) = find_terms(self._task, self._problem, [self.seed])
+        return {name: found.known.get(name, found.absent.get(name, "")) for name in TERMS}
+
     def oracle(self, x: ArrayLike) -> NDArray[np.float64]:  # (K, d) -> (K,)
         """Return the true values of designs, NaN where one is invalid; not for methods."""
         designs = np.asarray(x, dtype=np.float64)
@@ -203,11 +210,14 @@ class TaskView:
         )  # fmt: skip
 
     @cached_property
-    def _problem(self) -> Problem:
+    def _task(self) -> Task:
         (spec,) = specify_points([[*self.words, "method=naive"]])
         config = spec.config["task"]
-        built = build_task(config) if self.function is None else self.function.build(config)
-        return built.problem([self.seed])
+        return build_task(config) if self.function is None else self.function.build(config)
+
+    @cached_property
+    def _problem(self) -> Problem:
+        return self._task.problem([self.seed])
 
     def __repr__(self) -> str:
         rows, d = self._problem.data.x.shape[1:]

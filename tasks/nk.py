@@ -8,7 +8,7 @@ The optimum is exact: max-sum around the cycle of windows. The function of a see
 and k alone, and a smaller table of rows is the beginning of a larger one.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, Literal
 
@@ -17,11 +17,12 @@ import torch
 from torch import Tensor
 
 from ddobench.contracts import Dataset, Description, Problem, Space, Task
+from ddobench.coverage import CategoricalRows, CliqueFunctions, Instance, Rows, Values
 from ddobench.errors import UsageError, check_truncation, check_whole
 from ddobench.exact.max_sum import LARGEST_TABLE, Table, maximise
 from ddobench.graphs import Graph
 from ddobench.rng import Stream, Streams
-from ddobench.tasks.truncation import fill_below
+from ddobench.tasks.truncation import HIDDEN, fill_below
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +32,8 @@ class NKProblem(Problem):
     tables: Tensor  # (S, d, q^(K+1)); the first variable of a window is the most significant
     states: int
     neighbours: int
+    best: Tensor  # (S, d)
+    truncated: bool
 
     def _evaluate(self, x: Tensor) -> Tensor:
         return torch.stack(
@@ -40,14 +43,45 @@ class NKProblem(Problem):
             ]
         )
 
+    def best_designs(self) -> Tensor:
+        """Return a design of each seed that attains the optimum, (S, d)."""
+        return self.best
+
+    def theory(self) -> list[Instance]:
+        """Add that rows are uniform unless some are hidden, and the tables of windows."""
+        rows: Rows | str = CategoricalRows.uniform(self.data.space.sizes or ())
+        if self.truncated:
+            rows = HIDDEN
+        found = []
+        for one, own in zip(super().theory(), self.tables, strict=True):
+
+            def values(x: Values, own: Tensor = own) -> Values:
+                designs = torch.from_numpy(x)
+                table: Values = find_entries(designs, own, self.states, self.neighbours).numpy()
+                return table
+
+            scopes = list_windows(self.data.space.d, self.neighbours)
+            found.append(replace(one, rows=rows, functions=CliqueFunctions(scopes, values)))
+        return found
+
 
 def mean_of_windows(x: Tensor, tables: Tensor, q: int, k: int) -> Tensor:
     """Return the mean over the windows of designs (K, d) by tables (d, q^(k+1)), (K,)."""
+    return find_entries(x, tables, q, k).mean(dim=-1)
+
+
+def find_entries(x: Tensor, tables: Tensor, q: int, k: int) -> Tensor:
+    """Return the entries of all windows of designs (K, d) in tables (d, q^(k+1)), (K, d)."""
     whole = x.to(torch.int64)
     entry = torch.zeros_like(whole)
     for offset in range(k + 1):
         entry = q * entry + whole.roll(-offset, dims=-1)
-    return tables[torch.arange(len(tables)), entry].mean(dim=-1)
+    return tables[torch.arange(len(tables)), entry]
+
+
+def list_windows(d: int, k: int) -> list[tuple[int, ...]]:
+    """Return the variables of each window, from its first on."""
+    return [tuple((i + j) % d for j in range(k + 1)) for i in range(d)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,13 +138,16 @@ class NK(Task):
             pilot = partial(self._take, stream.child("pilot"), tables[s])
             rows = partial(self._take, stream.child("designs"), tables[s])
             fill_below(x[s], y[s], self.truncate, pilot=pilot, rows=rows)
+        optima = [self._find_optimum(own) for own in tables]
         return NKProblem(
             data=Dataset(x=x, y=y, space=Space(self.d, (self.q,) * self.d)),
-            optimum=torch.tensor([self._largest_value(own) for own in tables], dtype=torch.float64),
-            graphs=(Graph.from_cliques(self.d, self._windows()),) * seeds,
+            optimum=torch.tensor([value for value, _ in optima], dtype=torch.float64),
+            graphs=(Graph.from_cliques(self.d, list_windows(self.d, self.k)),) * seeds,
             tables=tables,
             states=self.q,
             neighbours=self.k,
+            best=torch.stack([best for _, best in optima]),
+            truncated=self.truncate is not None,
         )
 
     def _take(self, designs: Stream, tables: Tensor, rows: int) -> tuple[Tensor, Tensor]:
@@ -118,15 +155,12 @@ class NK(Task):
         x = designs.integers(self.q, rows, self.d).to(torch.float64)
         return x, mean_of_windows(x, tables, self.q, self.k)
 
-    def _windows(self) -> list[tuple[int, ...]]:
-        """Return the variables of each window, from its first on."""
-        return [tuple((i + j) % self.d for j in range(self.k + 1)) for i in range(self.d)]
-
-    def _largest_value(self, tables: Tensor) -> float:
-        """Return the exact optimum of one instance, tables (d, q^(k+1))."""
+    def _find_optimum(self, tables: Tensor) -> tuple[float, Tensor]:
+        """Return the exact optimum of one instance, tables (d, q^(k+1)), and a design, (d,)."""
         shape = (1, *(self.q,) * (self.k + 1))
         windows = [
             Table(window, np.asarray(own).reshape(shape))
-            for window, own in zip(self._windows(), tables, strict=True)
+            for window, own in zip(list_windows(self.d, self.k), tables, strict=True)
         ]
-        return float(maximise(windows, [self.q] * self.d)[0][0]) / self.d
+        values, designs = maximise(windows, [self.q] * self.d)
+        return float(values[0]) / self.d, torch.from_numpy(designs[0]).to(torch.float64)

@@ -5,16 +5,18 @@ enough data. With `signs=random` they are drawn for each seed, which makes the t
 optimum is exact for both, by max-sum around the cycle.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from ddobench.contracts import Dataset, Description, Problem, Space, Task
+from ddobench.coverage import CategoricalRows, CliqueFunctions, Instance, Values
 from ddobench.errors import UsageError, check_one_of, check_whole
-from ddobench.exact.max_sum import Table, Values, maximise
+from ddobench.exact.max_sum import Table, maximise
 from ddobench.graphs import Graph
 from ddobench.rng import Streams
 
@@ -26,10 +28,24 @@ class QuadraticProblem(Problem):
     """Cycles of products with the signs of each seed."""
 
     signs: Tensor | None = None  # (S, d)
+    best: Tensor | None = None  # (S, d)
 
     def _evaluate(self, x: Tensor) -> Tensor:
         assert self.signs is not None
         return cycle_value(x, self.signs)
+
+    def best_designs(self) -> Tensor | None:
+        """Return a design of each seed that attains the optimum, (S, d)."""
+        return self.best
+
+    def theory(self) -> list[Instance]:
+        """Add that rows are uniform, and the products, whose signs do not matter."""
+        rows = CategoricalRows.uniform(self.data.space.sizes or ())
+        d = self.data.space.d
+        products = CliqueFunctions(
+            [(i, (i + 1) % d) for i in range(d)], lambda x: x * np.roll(x, -1, axis=-1)
+        )
+        return [replace(one, rows=rows, functions=products) for one in super().theory()]
 
 
 def cycle_value(x: Tensor, signs: Tensor) -> Tensor:  # (S, K, d), (S, d) -> (S, K)
@@ -79,20 +95,22 @@ class Quadratic(Task):
         if self.noise:
             y = y + self.noise * rng.child("noise").normal(self.n, dtype=torch.float64)
         cycle = Graph.from_edges(self.d, [(i, (i + 1) % self.d) for i in range(self.d)])
+        optimum, best = _find_optimum(signs.numpy())
         return QuadraticProblem(
             data=Dataset(x=x, y=y, space=Space(self.d, (2,) * self.d)),
-            optimum=torch.from_numpy(_largest_value(signs.numpy())),
+            optimum=torch.from_numpy(optimum),
             graphs=(cycle,) * seeds,
             signs=signs,
+            best=torch.from_numpy(best).to(torch.float64),
         )
 
 
-def _largest_value(signs: Values) -> Values:
-    """Return the exact optimum of each row of signs, (S,)."""
+def _find_optimum(signs: Values) -> tuple[Values, NDArray[np.int64]]:
+    """Return the exact optimum of each row of signs, (S,), and a design that has it, (S, d)."""
     seeds, d = signs.shape
     tables = []
     for i in range(d):
         values = np.zeros((seeds, 2, 2))
         values[:, 1, 1] = signs[:, i]
         tables.append(Table((i, (i + 1) % d), values))
-    return maximise(tables, [2] * d)[0]
+    return maximise(tables, [2] * d)

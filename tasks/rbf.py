@@ -9,15 +9,17 @@ a larger one. Bumps of all forms have the same centres and weights, and networks
 The optimum is exact, with a certificate, for every form: see `ddobench.exact.optimum`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
 from typing import ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from ddobench.contracts import Dataset, Description, Problem, Space, Task
+from ddobench.coverage import CliqueFunctions, Instance, NormalRows, Values
 from ddobench.errors import UsageError, check_one_of, check_truncation, check_whole
 from ddobench.exact.families import choose_family
 from ddobench.exact.maps import MAPS, ORDERS, Observation, draw_observation
@@ -25,7 +27,7 @@ from ddobench.exact.optimum import find_peak
 from ddobench.exact.terms import TERMS, CliqueSum
 from ddobench.graphs import Graph
 from ddobench.rng import Stream, Streams
-from ddobench.tasks.truncation import PILOT, fill_below
+from ddobench.tasks.truncation import HIDDEN, PILOT, fill_below
 
 BASES = ("normal", "mixture")
 WORST_CONDITION = 1e6  # the oracle inverts the map, which costs as many digits
@@ -38,6 +40,7 @@ class RBFProblem(Problem):
     functions: tuple[CliqueSum, ...]
     maps: tuple[Observation, ...] | None  # None: the coordinates are observed directly
     peaks: Tensor  # (S, d) the hidden coordinates of the optimum
+    rows: NormalRows | str  # what the hidden coordinates are drawn from, or why that is unknown
 
     def _evaluate(self, x: Tensor) -> Tensor:
         hidden = self.recover(x)
@@ -58,6 +61,18 @@ class RBFProblem(Problem):
             return self.peaks
         return torch.cat([m.observe(z[None]) for m, z in zip(self.maps, self.peaks, strict=True)])
 
+    def theory(self) -> list[Instance]:
+        """Add all that the task draws; the coordinates are the hidden ones."""
+        assert self.hidden is not None
+        drawn = zip(super().theory(), self.hidden, self.peaks, self.functions, strict=True)
+        return [
+            replace(
+                one, visible=hidden.numpy(), best=peak.numpy(), rows=self.rows,
+                functions=CliqueFunctions(f.cliques, partial(_values_of_cliques, f)),
+            )
+            for one, hidden, peak, f in drawn
+        ]  # fmt: skip
+
     def observe(self, hidden: Tensor) -> Tensor:  # (S, K, d) -> (S, K, d_obs)
         """Return the designs with the given hidden coordinates."""
         if self.maps is None:
@@ -73,6 +88,11 @@ class RBFProblem(Problem):
         if self.maps is None:
             return [(rows, torch.zeros(len(rows), dtype=x.dtype)) for rows in x]
         return [m.recover(rows) for m, rows in zip(self.maps, x, strict=True)]
+
+
+def _values_of_cliques(function: CliqueSum, x: Values) -> Values:  # (K, d) -> (K, C)
+    values: Values = torch.stack([*function.parts(torch.from_numpy(x))], dim=1).numpy()
+    return values
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,7 +208,17 @@ class RBF(Task):
             functions=functions,
             maps=maps,
             peaks=torch.stack([torch.from_numpy(peak.x) for peak in found]),
+            rows=self._rows(),
         )
+
+    def _rows(self) -> NormalRows | str:
+        """Return what hidden designs are drawn from, unless some of them are hidden."""
+        if self.truncate is not None:
+            return HIDDEN
+        steps = np.arange(self.d)
+        spread = float(self.correlation) ** np.abs(steps[:, None] - steps)  # 0^0 is 1
+        shift = np.ones(self.d) if self.base == "mixture" else None
+        return NormalRows(np.zeros(self.d), spread, shift)
 
     def _draw_function(self, stream: Stream) -> CliqueSum:
         family = choose_family(self.family, self.clique_size, self.overlap)

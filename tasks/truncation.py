@@ -7,6 +7,7 @@ from torch import Tensor
 
 Take = Callable[[int], tuple[Tensor, Tensor]]  # the next R rows (R, d) and their values (R,)
 
+HIDDEN = "rows of large values are hidden, which leaves no density in closed form"
 PILOT = 20_000  # rows that determine the percentiles of an instance
 
 

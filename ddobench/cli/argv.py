@@ -57,7 +57,8 @@ MANY = 10_000  # runs that need no confirmation
 LISTED = 1_000  # points that a plan lists
 FOLDERS = ("results_dir", "report_dir")  # keys whose value is a folder
 WHOLE_SWEEP = (
-    "plan", "many", "results_dir", "seeds_per_job", "memory_gb", "isolate", "experiment",
+    "plan", "describe", "many", "results_dir", "seeds_per_job", "memory_gb", "isolate",
+    "experiment",
 )  # fmt: skip
 QUOTES = "'\""
 _SEED = re.compile(r"\+{0,2}seed=(.*)", re.DOTALL)
@@ -318,6 +319,7 @@ class Settings:
     results: Path
     plan: bool
     many: bool
+    describe: bool = False
 
     def check_number(self, runs: int) -> None:
         """Raise if there are so many runs that `many=true` is needed."""
@@ -329,10 +331,10 @@ class Settings:
 
 def read_settings(cfg: "DictConfig") -> Settings:
     """Read them from a composed configuration."""
-    for name in ("plan", "many"):
+    for name in ("plan", "describe", "many"):
         if not isinstance(cfg[name], bool):
             raise UsageError(f"{name} must be true or false, got {cfg[name]!r}")
-    return Settings(results=read_folder(cfg.results_dir), plan=cfg.plan, many=cfg.many)
+    return Settings(read_folder(cfg.results_dir), cfg.plan, cfg.many, cfg.describe)
 
 
 def read_folder(value: object, key: str = "results_dir") -> Path:

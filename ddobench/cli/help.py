@@ -13,6 +13,7 @@ USAGE = """\
   python -m ddobench method=fgm task=quadratic d=20                one run
   python -m ddobench method=fgm task=quadratic d=20 -m seed=0-49   a sweep over seeds
   python -m ddobench -m 'method=glob(*)' d=10,20 seed=0-9,20-24    several keys at once
+  python -m ddobench task=chain d=41 describe=true                 what its rows cover
   python -m ddobench -m experiment=regret                          a published figure
   python -m ddobench.report                                        figures, tables and a page
   python -m ddobench.compare A B                                   two sets of runs side by side
@@ -45,6 +46,7 @@ KEYS = {
     "timeout": "seconds that one run may take (no limit); a stack of S seeds may take S times that",
     "hydra/launcher": "what spreads the jobs of a sweep, one of those above (basic: nothing does)",
     "plan": "true: print what a sweep would run, and stop",
+    "describe": "true: print the task and the terms of the paper's theorem for its seeds, and stop",
     "many": f"true: run more than {MANY:,} runs",
     "allow_code": "packages, as in [a,b], whose classes a _target_ may name; yours are allowed",
     "task.KEY, method.KEY": "any parameter of the task or the method; --cfg job lists them",

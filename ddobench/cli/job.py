@@ -60,6 +60,9 @@ def run_job(cfg: DictConfig, request: Request) -> "Outcome":
         return execute(spec, [*configured_seeds(cfg)], store, request.command)
 
     seeds = request.seeds or configured_seeds(cfg)
+    if settings.describe:
+        print(_describe_task(spec, seeds))
+        raise SystemExit(0)
     missing = find_missing(store, spec.place(store), seeds)
     if missing:
         spec.build()
@@ -83,6 +86,23 @@ def run_job(cfg: DictConfig, request: Request) -> "Outcome":
     if outcome.failed:
         raise SystemExit(1)
     return outcome
+
+
+def _describe_task(spec: "Specification", seeds: Seeds) -> str:
+    """Return what a task is, and the terms of the paper's theorem for its seeds."""
+    from ddobench.coverage import TERMS
+    from ddobench.runner.run import find_terms
+
+    task = spec.build_task()
+    about = task.describe()
+    lines = [about.title, about.formula, about.text]
+    for seed, terms in zip(seeds, find_terms(task, task.problem([*seeds]), [*seeds]), strict=True):
+        lines += ["", f"seed {seed}"]
+        for name, label in TERMS.items():
+            number = terms.known.get(name)
+            found = f"{number:.3g}" if number is not None else f"unknown: {terms.absent[name]}"
+            lines.append(f"  {label:<50}{found}")
+    return "\n".join(lines)
 
 
 def _check_effects(cfg: DictConfig, request: Request) -> None:

@@ -44,6 +44,7 @@ from ddobench.cli.workers import (
     split_jobs,
     use_private_folder,
 )
+from ddobench.errors import UsageError
 from ddobench.progress import following, reporting
 from ddobench.seeds import Seeds
 
@@ -105,6 +106,8 @@ class SeedSweeper(BasicSweeper):
 
         assert self.config is not None
         settings = read_settings(self.config)
+        if settings.describe:
+            raise UsageError("describe=true is for one task; leave out -m")
         store = Store(settings.results)
         products = [self._product(arguments, case) for case in self.cases]
         for sentence in dict.fromkeys(s for product in products for s in product.left_out):

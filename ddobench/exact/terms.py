@@ -12,7 +12,7 @@ every term is positive, which bounds where the maximum can be: see `ddobench.exa
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, TypeVar
@@ -113,14 +113,24 @@ class RBFSum:
 
     def __call__(self, x: Tensor) -> Tensor:  # (K, d) -> (K,)
         """Return the values in float64: 0 at infinity, NaN where the design is NaN."""
+        return add_up(self.parts(x), len(x))
+
+    def parts(self, x: Tensor) -> Iterator[Tensor]:  # (K, d) -> C times (K,)
+        """Yield the value of each bump."""
         columns = x.T.contiguous()  # (d, K)
-        total = torch.zeros(len(x), dtype=torch.float64)
         for clique, centre, weight in zip(self.cliques, self.centres, self.weights, strict=True):
             distance = torch.zeros(len(x), dtype=torch.float64)
             for variable, middle in zip(clique, centre, strict=True):
                 distance += self.form.distance(columns[variable] - middle)
-            total += weight * self.form.height(distance)
-        return total
+            yield weight * self.form.height(distance)
+
+
+def add_up(parts: Iterable[Tensor], rows: int) -> Tensor:
+    """Add the values of single cliques, one after the other, (rows,)."""
+    total = torch.zeros(rows, dtype=torch.float64)
+    for part in parts:
+        total += part
+    return total
 
 
 def draw_rbf(d: int, cliques: Cliques, stream: Stream, form: Form) -> RBFSum:
@@ -175,8 +185,11 @@ class NetworkSum:
 
     def __call__(self, x: Tensor) -> Tensor:  # (K, d) -> (K,)
         """Return the values in float64: 0 at infinity, NaN where the design is NaN."""
+        return add_up(self.parts(x), len(x))
+
+    def parts(self, x: Tensor) -> Iterator[Tensor]:  # (K, d) -> C times (K,)
+        """Yield the value of each network."""
         columns = x.T.contiguous()  # (d, K)
-        total = torch.zeros(len(x), dtype=torch.float64)
         for clique, network, weight in zip(self.cliques, self.networks, self.weights, strict=True):
             own = [columns[variable] for variable in clique]
             square = torch.zeros(len(x), dtype=torch.float64)
@@ -185,8 +198,7 @@ class NetworkSum:
             bump = torch.exp(-square / (2.0 * SPREAD))
             # At infinity the sum inside a unit is undefined.
             term = torch.where(bump == 0.0, 0.0, bump * torch.sigmoid(network(own)))
-            total += weight * term
-        return total
+            yield weight * term
 
 
 def draw_networks(d: int, cliques: Cliques, stream: Stream) -> NetworkSum:

@@ -40,10 +40,14 @@ class Side:
 
     method: str
     method_variant: str = ""
+    task_variant: str | None = None  # None: that of the question
+    n: int | None = None  # None: that of the question
 
     def __str__(self) -> str:
-        """Name the method and its variant."""
-        return f"{self.method} ({self.method_variant})" if self.method_variant else self.method
+        """Name the method and what is special about its runs."""
+        rows = "" if self.n is None else f"n={self.n}"
+        special = " ".join(filter(None, [self.method_variant, self.task_variant, rows]))
+        return f"{self.method} ({special})" if special else self.method
 
 
 @dataclass(frozen=True)
@@ -126,9 +130,8 @@ def _answer_growth(answers: Sequence[Answer], question: Question) -> Answer:
 def _answer(runs: pd.DataFrame, question: Question, d: int) -> Answer:
     """Return the numbers of the seeds that all sides have at one d."""
     where = f"d = {d}"
-    wanted = {"task": question.task, "n": question.n, "d": d, "budget": question.budget}
+    wanted = {"task": question.task, "d": d, "budget": question.budget}
     runs = runs[(runs[[*wanted]] == [*wanted.values()]).all(axis=1)]
-    runs = runs[_same_words(runs["task_variant"], question.task_variant)]
     if question.seeds is not None:
         runs = runs[runs["seed"].isin([*question.seeds])]
     if question.but is not None:
@@ -138,11 +141,13 @@ def _answer(runs: pd.DataFrame, question: Question, d: int) -> Answer:
     if unit.sign_column:
         named = "".join(runs[unit.sign_column].head(1))
         sign = {"raw": "raw units", "": "raw units"}.get(named, named)
-    found = [
-        own[_same_words(own["method_variant"], side.method_variant)]
-        for side in question.sides
-        for own in [runs[runs["method"] == side.method]]
-    ]
+    found = []
+    for side in question.sides:
+        rows = question.n if side.n is None else side.n
+        variant = question.task_variant if side.task_variant is None else side.task_variant
+        own = runs[(runs["method"] == side.method) & (runs["n"] == rows)]
+        own = own[_same_words(own["task_variant"], variant)]
+        found.append(own[_same_words(own["method_variant"], side.method_variant)])
     absent = [str(side) for side, own in zip(question.sides, found, strict=True) if own.empty]
     if absent:
         seeds = f" with seeds {question.seeds}" if question.seeds else ""
@@ -375,8 +380,15 @@ def _parse_moment(name: str, moment: Any) -> datetime | None:
 def _parse_side(about: str, side: Any) -> Side:
     if isinstance(side, str):
         return Side(side)
-    _check_keys(about, side, ("method", "method_variant"), needed=("method",))
-    return Side(str(side["method"]), str(side.get("method_variant", "")))
+    known = ("method", "method_variant", "task_variant", "n")
+    _check_keys(about, side, known, needed=("method",))
+    variant = side.get("task_variant")
+    return Side(
+        str(side["method"]),
+        str(side.get("method_variant", "")),
+        None if variant is None else str(variant),
+        _whole(f"n of {about}", side["n"]) if "n" in side else None,
+    )
 
 
 def _parse_bounds(about: str, test: Mapping[str, Any]) -> tuple[float, float, bool]:

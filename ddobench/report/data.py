@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ddobench.coverage import TERMS
 from ddobench.errors import UsageError
 from ddobench.registry import PARTS
 from ddobench.report.diagnostic_checks import LARGEST, keep_usable
@@ -289,13 +290,14 @@ def _curves_of(runs: pd.DataFrame, stored: pd.DataFrame | None) -> pd.DataFrame:
 
 def make_uniform(stored: pd.DataFrame, curves: pd.DataFrame | None = None) -> pd.DataFrame:
     """Keep the known columns, each in its type; a column that is missing is empty or NaN."""
-    known = {*_WORDS, *stored_names(), *unstored_curves(), *_SCALES, *_WHOLES, *PARTS, "path"}
+    numeric = (*stored_names(), *_SCALES, *TERMS)
+    known = {*_WORDS, *numeric, *unstored_curves(), *_WHOLES, *PARTS, "path"}
     runs = stored[[name for name in stored if name in known]].copy()
     for column in _WORDS:
         words = runs[column] if column in runs else pd.Series("", index=runs.index, dtype=object)
         runs[column] = words.astype(object).where(words.notna(), "").astype(str)
     runs["command"] = runs["command"].map(_without_folder)
-    for column in (*stored_names(), *_SCALES):
+    for column in numeric:
         numbers = runs[column] if column in runs else pd.Series(float("nan"), index=runs.index)
         runs[column] = pd.to_numeric(numbers, errors="coerce").astype(float)
     for column in _WHOLES:

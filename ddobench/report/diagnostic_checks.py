@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ddobench.store.records import SAMPLES
+from ddobench.store.records import PLANE, SAMPLES
 
 LARGEST = 1e75  # the fourth power is still a number
 _MOST_NODES = 100_000
@@ -122,6 +122,19 @@ def _same_width(one: Any, other: Any) -> bool:
     return one is None or other is None or len(one[0]) == len(other[0])
 
 
+def _is_plane(value: Any) -> bool:
+    """Return whether this is a grid with its values, and points, of two numbers each."""
+    if not isinstance(value, Mapping) or not {"grid", "values", "rows", "best_visible"} <= {*value}:
+        return False
+    points = [value[name] for name in ("grid", "rows", "best_visible")]
+    points += [value[name] for name in ("proposed", "optimum") if value.get(name)]
+    return (
+        all(_is_matrix(one) and len(one[0]) == 2 for one in points)
+        and _is_vector(value["values"])
+        and len(value["values"]) == len(value["grid"]) == round(len(value["grid"]) ** 0.5) ** 2
+    )
+
+
 _EXPECTED: dict[str, Callable[[Any], bool]] = {
     "edges": _are_edges,
     "pseudo_hessian": lambda value: _is_matrix(value) and len(value) == len(value[0]),
@@ -142,6 +155,7 @@ _EXPECTED: dict[str, Callable[[Any], bool]] = {
     "values_sample": _is_vector,
     "candidates": _are_judged,
     "chosen": _is_plain,
+    PLANE: _is_plane,
     "units": _is_count,
     "units_graph": _are_units,
 }

@@ -63,14 +63,14 @@ def cards() -> Iterator[str]:
     for entry in registry.entries("method"):
         card = registry.read_choice("method", entry.name)["card"]
         yield f"## {entry.label}\n\n`method={entry.name}`: {entry.summary}.\n"
-        told = [_FIDELITY[entry.fidelity]] if "paper" not in card else [
+        said = [_FIDELITY[entry.fidelity]] if "paper" not in card else [
             f"{_FIDELITY[entry.fidelity]} {escape_markdown(card['paper'])}".strip()
             + (f", [doi:{card['doi']}](https://doi.org/{card['doi']})." if "doi" in card else ".")
         ]  # fmt: skip
         file = f"conf/method/{entry.name}.yaml"
         sources = re.findall(r"see (?:`\w+` in )?(\S+\.py)", Path(file).read_text())[:1]
-        told += [f"How it works, and what differs: [{one}](../{one})." for one in sources]
-        yield f"{' '.join(told).strip()}\n"
+        said += [f"How it works, and what differs: [{one}](../{one})." for one in sources]
+        yield f"{' '.join(said).strip()}\n"
         yield f'??? note "Settings"\n\n    ```yaml\n    --8<-- "{file}"\n    ```\n'
 
 

@@ -4,7 +4,7 @@ Round trip: visible designs encoded and decoded, are they still valid and do the
 Alignment: does each code follow a single hidden coordinate, more than random axes would? Recovery:
 where the codes are the hidden coordinates, or the designs, how close is the graph to the true one?
 Units: which hidden coordinates does each unit of a model depend on? Sample: a few designs beside
-their codes.
+their codes. Plane: designs of two real numbers beside the function itself.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,6 +19,7 @@ from torch import Tensor
 from ddobench.contracts import Insight, Method, Problem
 from ddobench.graphs import Graph, Recovery
 from ddobench.scores import GRAPH_DENSITY, PREDICTED, VALUE_MODEL
+from ddobench.store.records import PLANE
 
 ROWS = 2000  # visible designs used
 SAME = 0.999  # correlation from which a code counts as a hidden coordinate
@@ -29,6 +30,9 @@ DIGITS = 4  # significant digits of the numbers in the sample
 UNIT_DIGITS = 3  # decimals of stored shares of energy
 EDGE_SHARE = 0.1  # of a unit's energy in each of two coordinates for an edge between them
 CLIQUE_SHARE = 0.8  # of a unit's energy inside a clique for that clique to count as found
+
+GRID = 31  # points along each axis of a plane
+ROWS_IN_PLANE, PROPOSALS_IN_PLANE = 400, 64  # designs
 
 Matrix = NDArray[np.float64]
 Oracle = Callable[[Tensor], Tensor]  # (S, K, d) -> (S, K), NaN where invalid
@@ -88,6 +92,38 @@ def _inspect_seed(
     if insight.directions is not None:
         report |= describe_units(insight.directions.numpy(), codes, hidden, truth)
     return report
+
+
+def describe_planes(
+    problem: Problem, evaluate: Oracle, proposed: Sequence[Matrix]
+) -> list[dict[str, Any]]:  # (K, 2) for each seed
+    """Return functions of two real numbers on a grid, with rows and proposals; else nothing.
+
+    The grid covers the visible rows and the optimum.
+    """
+    x, y = problem.data.x, problem.data.y
+    if x.shape[2] != 2 or problem.data.space.categorical or not problem.measures:
+        return [{} for _ in x]
+    best = problem.best_designs()
+    shown = x if best is None else torch.cat([x, best[:, None]], dim=1)
+    low, high = shown.amin(dim=1, keepdim=True), shown.amax(dim=1, keepdim=True)  # (S, 1, 2)
+    steps = torch.linspace(-0.05, 1.05, GRID, dtype=torch.float64)
+    grid = low + torch.cartesian_prod(steps, steps) * (high - low)  # (S, GRID^2, 2)
+    values = evaluate(grid)
+    planes: list[dict[str, Any]] = []
+    for seed, designs in enumerate(proposed):
+        found = designs[np.isfinite(designs).all(axis=1)][:PROPOSALS_IN_PLANE]
+        plane = {
+            "grid": _shorten_table(grid[seed]),
+            "values": [_shorten(value) for value in values[seed].tolist()],
+            "rows": _shorten_table(x[seed, :ROWS_IN_PLANE]),
+            "best_visible": _shorten_table(x[seed, y[seed].argmax()][None]),
+            "proposed": _shorten_table(torch.from_numpy(found)),
+        }
+        if best is not None:
+            plane["optimum"] = _shorten_table(best[seed, None])
+        planes.append({PLANE: plane})
+    return planes
 
 
 def describe_round_trip(values: Matrix, y: Matrix) -> dict[str, float]:  # (K,), (K,)
@@ -205,7 +241,11 @@ def join_coordinates(energy: Matrix) -> Graph:  # (U, d_hidden)
 
 def _excerpt(table: Tensor) -> list[list[float]]:  # (K, e)
     """Return the first coordinates of the first rows, short enough to be stored with every run."""
-    return [[_shorten(x) for x in row] for row in table[:SHOWN, :COORDINATES].tolist()]
+    return _shorten_table(table[:SHOWN, :COORDINATES])
+
+
+def _shorten_table(table: Tensor) -> list[list[float]]:
+    return [[_shorten(x) for x in row] for row in table.tolist()]
 
 
 def _shorten(value: float) -> float:

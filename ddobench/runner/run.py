@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from ddobench.contracts import Dataset, Method, Problem, Task
+from ddobench.coverage import Terms
 from ddobench.judging import (
     UNKNOWN_DESIGNS,
     HeldOut,
@@ -28,7 +29,7 @@ from ddobench.judging import (
 )
 from ddobench.progress import track
 from ddobench.rng import Streams
-from ddobench.runner.diagnostics import describe_excess, diagnose
+from ddobench.runner.diagnostics import describe_excess, describe_planes, diagnose
 from ddobench.runner.isolation import IsolatedMethod
 from ddobench.runner.limits import NO_DEADLINE, Deadline
 from ddobench.runner.provenance import describe_machine, digest_rows
@@ -93,8 +94,10 @@ def run_seeds(
     data = _copy(problem.visible_to(method.privileges(problem.data.space)))
     base = {**base, "privileges": ",".join(sorted(data.privileged.granted))}
     tables = zip(problem.data.x.numpy(), problem.data.y.numpy(), references, strict=True)
+    terms = find_terms(task, problem, seeds)
     rows = [
-        {**base, **_landmarks(reference), DATA: digest_rows(x, y)} for x, y, reference in tables
+        {**base, **_landmarks(reference), DATA: digest_rows(x, y), **own.known}
+        for (x, y, reference), own in zip(tables, terms, strict=True)
     ]
     refusal = method.declines(data)
     if refusal is not None:
@@ -125,12 +128,22 @@ def run_seeds(
     best = best.nan_to_num(-torch.inf).amax(dim=1)  # (S,)
     failures = {**find_better_than_optimum(problem, best), **method.failures()}
     diagnostics = diagnose(method, problem, problem.evaluate)
-    records = []
-    for i, row in enumerate(rows):
-        density = diagnostics[i].get(GRAPH_DENSITY.name, float("nan"))
-        record = _record_one(
-            trajectory, evaluation, i, spec, references[i], task, problem.data, density
+    scored = [
+        _record_one(
+            trajectory,
+            evaluation,
+            i,
+            spec,
+            references[i],
+            task,
+            problem.data,
+            diagnostics[i].get(GRAPH_DENSITY.name, float("nan")),
         )
+        for i in range(len(seeds))
+    ]
+    planes = describe_planes(problem, problem.evaluate, [first for _, first in scored])
+    records = []
+    for i, (row, (record, _)) in enumerate(zip(rows, scored, strict=True)):
         failed = {"status": "failed", "reason": str(failures[i])} if i in failures else {}
         records.append(
             Record(
@@ -141,7 +154,12 @@ def run_seeds(
                 values=record.values,
                 predictions=record.predictions,
                 designs=record.designs,
-                diagnostics={**diagnostics[i], **describe_excess(record.curves)},
+                diagnostics={
+                    **diagnostics[i],
+                    **describe_excess(record.curves),
+                    **planes[i],
+                    **({"terms_absent": terms[i].absent} if terms[i].absent else {}),
+                },
             )
         )
     return records
@@ -283,8 +301,8 @@ def _record_one(
     task: Task,
     data: Dataset,
     density: float,
-) -> Record:
-    """Score one seed of a stack."""
+) -> tuple[Record, Values]:
+    """Score one seed of a stack; return also the designs that are ranked first, (top, d)."""
     values = torch.stack([value[i] for value in evaluation.values]).numpy()  # (T, K)
     known = [predicted[i] for predicted in trajectory.predicted if predicted is not None]
     predicted = (
@@ -317,13 +335,14 @@ def _record_one(
     }
     with np.errstate(over="ignore"):  # predictions may be of any size
         stored = None if predicted is None else predicted.astype(np.float32)
-    return Record(
+    record = Record(
         row=row,
         curves=curves,
         values=values.astype(np.float32) if evaluation.has_values else None,
         predictions=stored,
         designs=trajectory.designs[-1][i].to(torch.float32).numpy(),
     )
+    return record, first
 
 
 def mask_unmeasured(curves: Mapping[str, Values]) -> dict[str, Values]:
@@ -377,6 +396,13 @@ def _references(problem: Problem) -> list[Reference]:
         Reference.of(y.numpy(), float(optimum), (float(low), float(high)))
         for y, optimum, (low, high) in zip(problem.data.y, optima, ranges, strict=True)
     ]
+
+
+def find_terms(task: Task, problem: Problem, seeds: Sequence[int]) -> list[Terms]:
+    """Return the terms of the paper's theorem of each seed of a task, whatever the method."""
+    streams = task.streams(seeds).child("terms").rows
+    found = zip(problem.theory(), streams, strict=True)
+    return [instance.terms(stream.generator) for instance, stream in found]
 
 
 def _landmarks(reference: Reference) -> dict[str, float]:

@@ -20,7 +20,7 @@ from ddobench.errors import StorageError, UsageError
 from ddobench.progress import track
 from ddobench.store.atomic import remove_leftovers, write_whole
 from ddobench.store.parquet import StoredRun, join, open_runs, to_bytes
-from ddobench.store.records import ARRAYS, LEFT_OUT, SAMPLES
+from ddobench.store.records import ARRAYS, LEFT_OUT, PLANE, SAMPLES
 from ddobench.store.runs import Place, Store, attempt, copy_papers, read_runs
 
 PARTS = (*ARRAYS, "samples")  # what can be left out: nothing that a report reads of every run
@@ -194,7 +194,7 @@ def _stamp(path: Path) -> Stamp:
 def _leave_out(run: StoredRun, without: Collection[str], sampled: bool) -> tuple[StoredRun, bool]:
     """Return a run without some parts, and whether it or one before has kept its samples."""
     diagnostics, arrays = run.diagnostics(), run.arrays()
-    samples = [name for name in SAMPLES if name in diagnostics]
+    samples = [name for name in (*SAMPLES, PLANE) if name in diagnostics]
     parts = [name for name in arrays if name in without]
     cells = dict(run.cells)
     if parts:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 ARRAYS = ("values", "predictions", "designs")  # of a record: (T, K), (T, K), (K, d)
 SAMPLES = ("designs_sample", "codes_sample", "decoded_sample", "values_sample")  # in diagnostics
+PLANE = "plane"  # in diagnostics: the function, rows and proposals of a task of two real numbers
 DATA = "data_digest"  # column of a row: the digest of the visible table; older runs lack it
 LEFT_OUT = "left_out"  # key of the diagnostics that were dropped when a run was published
 

@@ -23,6 +23,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ddobench.coverage import TERMS
 from ddobench.errors import UsageError
 from ddobench.progress import track
 from ddobench.scores import curve_names, stored_names
@@ -339,7 +340,7 @@ def has_failed(place: Place, since: float) -> list[int]:
 def reserved_columns() -> frozenset[str]:
     """Name the columns of runs and of their curves that have a meaning already."""
     return frozenset((
-        *ROW, "reason", ITERATION, *COLUMNS.names, *ARRAYS, *curve_names(), *stored_names(),
+        *ROW, "reason", ITERATION, *COLUMNS.names, *ARRAYS, *curve_names(), *stored_names(), *TERMS,
     ))  # fmt: skip
 
 

@@ -218,6 +218,16 @@ def test_a_plan_runs_nothing(ddobench: Caller) -> None:
         assert not list(ddobench.results.rglob("*.parquet"))
 
 
+def test_describe_prints_the_terms_of_the_theorem_and_runs_nothing(ddobench: Caller) -> None:
+    code, out, _ = ddobench("task=coverage", "describe=true", "seed=3")
+    assert code == 0
+    assert "seed 3\n  (a) coverage of whole designs, log10 " in out
+    assert "unknown: functions of real numbers have no number of parameters" in out
+    assert not list(ddobench.results.rglob("*.parquet"))
+    code, _, err = ddobench("-m", "task=coverage", "describe=true")
+    assert (code, err.strip()) == (2, "ddobench: describe=true is for one task; leave out -m")
+
+
 @pytest.mark.slow
 def test_an_experiment_has_its_own_sweep_and_can_be_reduced(ddobench: Caller) -> None:
     code, _, err = ddobench("experiment=regret", "method=naive", "d=4,6", "seed=0-1")

@@ -57,6 +57,8 @@ HIGH = pairs([2.0, 2.0, 2.1], best_visible=9.0)
 BETWEEN = {"above": None, "between": [0, 0.5]}
 GROWTH = {"kind": "growth", "d": [10, 20, 40]}
 BELOW = {"above": None, "below": 0}
+OTHER_TASK = {"second": {"method": "yours", "task_variant": "noise=1"}}
+OTHER_ROWS = {"second": {"method": "yours", "n": 500}}
 CASES: dict[str, tuple[list[Row], dict[str, Any], str, str]] = {
     "above": (pairs([1.0, 1.1, 0.9, 1.2, 0.8]), {}, "holds",
               "difference 1.00 [0.80, 1.20] sd, 5 pairs (Student's t)"),
@@ -93,6 +95,10 @@ CASES: dict[str, tuple[list[Row], dict[str, Any], str, str]] = {
                 "mean 20.0 [20.0, 20.0] %, 3 seeds (all seeds agree)"),
     "words in any order": (WORDS, variants("a=1 b=[1, 2]"), "holds", ""),
     "another variant is not taken": (WORDS, {}, "not run", "no run of mine and yours at d = 10"),
+    "another task": ([*pairs(UP), *pairs(DOWN, task_variant="noise=1")], OTHER_TASK, "holds",
+                     "difference 1.00"),
+    "other rows": ([*pairs(UP), *pairs(DOWN, n=500)], OTHER_ROWS, "holds", "difference 1.00"),
+    "another task is named": (pairs(UP), OTHER_TASK, "not run", "no run of yours (noise=1) at"),
     "a variant is named": (pairs(UP), variants("a=1"), "not run", "no run of mine (a=1) and yours"),
 }  # fmt: skip
 
@@ -146,6 +152,7 @@ MISTAKES: list[tuple[Any, str]] = [
         ({"d": "ten"}, "d in the test of claim one must be a whole number .* got 'ten'"),
         ({"kind": "growth"}, "must list two or more dimensions, got 10"),
         ({"first": {"name": "mine"}}, "first in the test of claim one must have method"),
+        ({"first": {"method": "mine", "n": "few"}}, "n of first in the test .* got 'few'"),
         ({"first": 3}, "first in the test of claim one must be a mapping"),
         ({"minus": "optimum"}, "may have .* got 'minus'"),
         ({"seeds": "ten"}, "seeds in the test of claim one must be seeds such as 10-19"),

@@ -24,8 +24,8 @@ pytestmark = pytest.mark.slow  # every figure is drawn twice
 OF_TASKS = {"graph", "marginals", "designs", "landmarks"}
 OF_ONE_RUN = {"discovered", "units", "codes"}
 OF_VALUES = {"headline", "share", "rows", "regret", "value", "survivors", "path", "optimism",
-            "setting", "controls", "profiles", "ranks", "factorial"}  # fmt: skip
-KINDS = sorted(OF_TASKS | OF_ONE_RUN | OF_VALUES | {"invalid", "costs"})
+            "setting", "controls", "profiles", "ranks", "factorial", "coverage"}  # fmt: skip
+KINDS = sorted(OF_TASKS | OF_ONE_RUN | OF_VALUES | {"invalid", "costs", "plane"})
 
 
 def test_every_kind_of_figure_is_drawn_and_names_are_unique(varied: VariedReport) -> None:
@@ -100,6 +100,7 @@ def test_every_panel_that_compares_methods_shows_the_best_visible_design(
             if panel == "invalid_final":  # not a value
                 continue
             drawn = own["method"].map(is_best_visible).astype(bool).any()
+            drawn |= "visible" in set(own.get("series", ()))
             marked = "best_visible" in own and own["best_visible"].notna().any()
             assert drawn or marked, f"{figure.name}, {panel}"
 

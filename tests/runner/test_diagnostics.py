@@ -15,11 +15,13 @@ from ddobench.runner.diagnostics import (
     SHOWN,
     correlate,
     describe_alignment,
+    describe_planes,
     describe_round_trip,
     diagnose,
     inspect,
 )
 from ddobench.runner.run import run_seeds
+from ddobench.tasks.coverage import Coverage
 from ddobench.tasks.quadratic import Quadratic
 from ddobench.tasks.rbf import RBF
 from tests.support.catalogue import specification
@@ -170,3 +172,16 @@ def test_the_density_of_a_graph_is_a_score_that_only_the_harness_sets() -> None:
     assert record.row["graph_density"] == 1.0
     problem = make_problem()
     assert diagnose(Boaster(), problem, problem.evaluate) == [{"own": 1}, {"own": 1}]
+
+
+def test_a_plane_shows_the_function_around_rows_and_optimum() -> None:
+    problem = Coverage(d=2, n=50).problem([0, 1])
+    proposed = np.array([[1.0, 2.0], [np.inf, 0.0]])
+    plane = describe_planes(problem, problem.evaluate, [proposed, proposed])[1]["plane"]
+    grid, values = np.array(plane["grid"]), np.array(plane["values"])
+    np.testing.assert_allclose(values, -np.square(grid - [1, 2]).sum(axis=1), rtol=0.01, atol=0.01)
+    assert grid[:, 1].min() < min(y for _, y in plane["rows"])
+    assert grid[:, 1].max() > 2.0
+    assert (plane["optimum"], plane["proposed"]) == ([[1.0, 2.0]], [[1.0, 2.0]])
+    wide = Coverage(d=4, n=50).problem([0])
+    assert describe_planes(wide, wide.evaluate, [np.zeros((1, 4))]) == [{}]

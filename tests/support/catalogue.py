@@ -31,6 +31,7 @@ METHODS = [entry.name for entry in registry.entries("method") if not entry.missi
 ALL_METHODS = [entry.name for entry in registry.entries("method")]  # also those not installed
 SMALL_D = {
     "toy3d": 3,
+    "coverage": 6,
     "tfbind8": 8,
     "ehrlich": 16,
     "rna": 14,

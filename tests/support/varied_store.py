@@ -62,7 +62,13 @@ def write_varied_report(folder: Path) -> VariedReport:
 def varied_store(folder: Path) -> Path:
     """Write the store: chains, settings, a factorial, a task without iterations, failed runs."""
     store = Store(folder)
-    for row, config, details in [*_chains(), *_settings(), *_factorial(), *_quadratic()]:
+    for row, config, details in [
+        *_chains(),
+        *_settings(),
+        *_factorial(),
+        *_quadratic(),
+        *_coverage(),
+    ]:
         row["command"] = HOSTILE if row["method"] == "odd" else _command(row)
         steps = 0 if row["method"] == "naive" or row["task"] == "quadratic" else 4
         curve = curve_of(row, steps, stops=3 if row["method"] == "ga" else None)
@@ -157,6 +163,24 @@ def _quadratic() -> Iterator[tuple[Row, Details, Details]]:
                 yield row, {"method": {"note": hostile.get("label", "plain")}}, {}
     declined = {"status": "declined", "reason": "too large", "digest": "naive-quadratic-10"}
     yield run_row("naive", 10, SEEDS, **declined), {}, {}
+
+
+def _coverage() -> Iterator[tuple[Row, Details, Details]]:
+    """Yield a task whose terms are known, at three sizes, the first of them a plane."""
+    steps = np.linspace(-1.0, 1.0, 5)
+    grid = np.stack(np.meshgrid(steps, steps), axis=-1).reshape(-1, 2)
+    plane = {"grid": grid.tolist(), "values": (-(grid**2).sum(axis=1)).tolist(),
+             "rows": (grid[::3] / 2).tolist(), "best_visible": [[0.5, 0.0]],
+             "proposed": [[0.1, 0.1]], "optimum": [[0.0, 0.0]]}  # fmt: skip
+    for method, variant in (("naive", ""), ("ga", ""), ("fgm", ""), ("fgm", "graph=true")):
+        for d in (2, 4, 6):
+            for seed in range(SEEDS):
+                known: Details = {"privileges": "graph", "graph": "true"} if variant else {}
+                terms: Details = {"log10_coverage": 4.0 * d, "log10_clique_coverage": 1.5,
+                         "clique_correlation": 0.1 * d}  # fmt: skip
+                row, config = _run(method, d, 100, seed, task="coverage",
+                                   method_variant=variant, **known, **terms)  # fmt: skip
+                yield row, config, {"plane": plane} if d == 2 else {}
 
 
 def _graph_details() -> Details:

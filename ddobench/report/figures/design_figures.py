@@ -1,6 +1,6 @@
 """Figures of designs as points: those of a task, and their codes in a latent."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -33,6 +33,7 @@ from ddobench.report.figures.graph_figures import (
     column,
     find_details,
     name_sample,
+    read_details,
     sample_commands,
 )
 from ddobench.report.tables.formatting import (
@@ -42,8 +43,9 @@ from ddobench.report.tables.formatting import (
     name_runs,
     row_stem,
 )
-from ddobench.report.tables.select import BY_N
-from ddobench.store.records import TaskSample
+from ddobench.report.tables.select import BY_N, BY_SIZE, SERIES
+from ddobench.report.tables.styles import Style, explain_signs
+from ddobench.store.records import PLANE, TaskSample
 
 _TONES = {"hidden": "#7b8794", "observed": "#0072b2"}
 _TABLES = {"designs": "observed", "codes": "code", "decoded": "decoded"}
@@ -176,6 +178,91 @@ def _scatter_pairs(
                             linewidths=0, vmin=least, vmax=most, rasterized=True)  # fmt: skip
         _name_pair(axes, name, "x", i, j)
     return dots
+
+
+def proposals_in_planes(data: ReportData) -> Iterator[Figure]:
+    """Draw the proposals of each method beside rows and function, for designs of two numbers."""
+    flat = data.runs[(data.runs["d"] == 2) & (data.runs["status"] == "ok")]
+    for _, size in flat.groupby(BY_SIZE, sort=True):
+        seed = size["seed"].min()
+        parts: list[pd.DataFrame] = []
+        styles: dict[tuple[str, str], Style] = {}
+        for _, run in size[size["seed"] == seed].iterrows():
+            plane = read_details(data, run).get(PLANE)
+            if plane is not None and len(parts) < _MOST_PLANES:
+                keys = {name: run[name] for name in [*BY_SIZE, *SERIES]}
+                parts.append(_plane_table(plane).assign(**keys))
+                styles[str(run["method"]), str(run["method_variant"])] = data.style(run)
+        if not parts:
+            continue
+        first, shown = size.iloc[0], pd.concat(parts, ignore_index=True)
+        title = f"Proposals: {name_runs(first, 'n', 'd')}, seed {seed}"
+        caption = (
+            "Contours: the function. Grey: visible rows, at most 400 of them. Diamond: the best "
+            "visible design. Star: the optimum. Crosses: the designs that a method itself ranks "
+            "highest at its last iteration, at most 64."
+        )
+        notes = [f" {note}." for note in explain_signs(styles.values())]
+        labels = {series: style.label for series, style in styles.items()}
+        yield Figure("plane", row_stem("plane", first, "d", "n"), title,
+                     "".join([caption, *notes]), str(first["task"]), shown, data.commands(shown),
+                     PlanePlot(title, labels))  # fmt: skip
+
+
+def _plane_table(plane: Mapping[str, Any]) -> pd.DataFrame:
+    """Return all points of a plane in rows; those of the grid have values."""
+    kinds = [kind for kind in (*_PLANE_LOOKS, "grid") if plane.get(kind)]
+    tables = [pd.DataFrame(plane[kind], columns=["x_0", "x_1"]).assign(kind=kind) for kind in kinds]
+    return pd.concat([*tables[:-1], tables[-1].assign(value=plane["values"])])
+
+
+_MOST_PLANES = 8
+_PLANE_LOOKS: dict[str, dict[str, Any]] = {
+    "rows": {"marker": "o", "s": 3, "color": FAINT, "linewidths": 0, "zorder": 2},
+    "best_visible": {"marker": "D", "s": 26, "color": INK, "zorder": 4},
+    "proposed": {"marker": "x", "s": 14, "color": "#D55E00", "linewidths": 1.1, "zorder": 5},
+    "optimum": {"marker": "*", "s": 95, "color": "#F0E442", "edgecolors": INK, "linewidths": 0.7,
+                "zorder": 3},
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class PlanePlot:
+    """A panel per method: contours, rows, optimum, best visible design and proposals."""
+
+    title: str
+    labels: Mapping[tuple[str, str], str]  # by method and variant
+
+    def draw(self, data: pd.DataFrame) -> Drawing:
+        """Draw the points of all panels; a proposal far outside is left out."""
+        across = min(len(self.labels), 4)
+        rows = -(-len(self.labels) // across)
+        drawing = blank_drawing(0.6 + 1.65 * max(across, 2), 0.5 + 1.75 * rows)
+        drawing.set_layout_engine("constrained")
+        drawing.suptitle(wrap(self.title, 25 * max(across, 2)), x=0.02, ha="left", fontsize=9.5,
+                         parse_math=False)  # fmt: skip
+        panels = drawing.subplots(rows, across, squeeze=False, sharex=True, sharey=True).ravel()
+        for axes in panels[len(self.labels) :]:
+            axes.set_visible(False)
+        for axes, (series, label) in zip(panels, self.labels.items(), strict=False):
+            own = data[(data[SERIES] == [*series]).all(axis=1)]
+            grid = own[own["kind"] == "grid"].pivot_table("value", "x_1", "x_0", dropna=False)
+            axes.contour(grid.columns, grid.index, grid, levels=9, colors="#9fb3c8",
+                         linewidths=0.6, linestyles="solid", zorder=1)  # fmt: skip
+            axes.set_xlim(*limits_around(grid.columns, room=0.0))
+            axes.set_ylim(*limits_around(grid.index, room=0.0))
+            for kind, look in _PLANE_LOOKS.items():
+                points = own[own["kind"] == kind]
+                axes.scatter(points["x_0"], points["x_1"], **look)
+            axes.set_title(wrap(label, 24), loc="left", fontsize=8, parse_math=False)
+            axes.tick_params(labelsize=8)
+        for axes in panels[::across]:
+            axes.set_ylabel("$x_1$", labelpad=0)
+        for axes in panels[max(0, len(self.labels) - across) : len(self.labels)]:
+            axes.set_xlabel("$x_0$", labelpad=1)
+            axes.tick_params(labelbottom=True)
+        freeze(drawing)
+        return drawing
 
 
 def _name_pair(axes: Axes, name: str, sign: str, i: int, j: int) -> None:

@@ -20,7 +20,7 @@ MOST_FAMILIES = (
 # The kinds of leading figures, most important first.
 KINDS = (
     *("headline", "path", "share", "rows", "controls", "setting", "regret", "invalid", "units"),
-    *("ranks", "factorial", "value"),
+    *("coverage", "plane", "ranks", "factorial", "value"),
 )
 WHOLE: tuple[FigureFunction, ...] = (  # of all runs
     line_figures.headline,
@@ -29,6 +29,8 @@ WHOLE: tuple[FigureFunction, ...] = (  # of all runs
     design_figures.designs_in_pairs,
     line_figures.landmarks,
     line_figures.regret,
+    line_figures.regret_by_coverage,
+    design_figures.proposals_in_planes,
     line_figures.share_by_rows,
     line_figures.score_by_setting,
     line_figures.profiles,

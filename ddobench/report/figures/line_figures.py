@@ -11,7 +11,7 @@ from matplotlib.colors import to_hex
 
 from ddobench import scores
 from ddobench.report.data import ReportData
-from ddobench.report.figures.draw import INK, MOST_BANDS, Axis, LinePlot
+from ddobench.report.figures.draw import FAINT, INK, MOST_BANDS, Axis, LinePlot
 from ddobench.report.figures.figure import Figure
 from ddobench.report.figures.series import (
     MOST_SERIES,
@@ -245,6 +245,60 @@ def _regret_figure(
     text = "Mean regret: the optimum minus the value of the proposed design. Lower is better."
     return line_figure(data, "regret", row_stem("regret", first, fixed), points, plot, text,
                        hidden=hidden)  # fmt: skip
+
+
+_COVERAGE = {  # the panels of the figure
+    "log10_coverage": "(a) of whole designs",
+    "log10_clique_coverage": "(b) of cliques",
+    "clique_correlation": "largest correlation",
+}
+_KNOWLEDGE = {  # its series
+    "known": Style("best of the methods with the true graph", "#0072B2", "o", (), ()),
+    "wrong": Style("the same methods with another graph", "#CC79A7", "X", (), ()),
+    "none": Style("best of the other methods", "#D55E00", "s", (), ()),
+    "visible": Style("best visible design", FAINT, "D", (), ()),
+}
+
+
+def regret_by_coverage(data: ReportData) -> Iterator[Figure]:
+    """Draw the regret at every size whose coverage is known against the terms of the theorem."""
+    runs = scored_runs(data.runs)
+    runs = runs.assign(missing=1.0 - share_of_optimum(runs)).dropna(
+        subset=["missing", *[*_COVERAGE][:2]]
+    )
+    runs = runs.assign(known=runs["privileges"].str.contains("graph").astype(bool))
+    if len(runs.loc[runs["known"], BY_SIZE].drop_duplicates()) < 3:
+        return
+    keys = [*BY_SIZE, *SERIES]
+    facts = runs.groupby(keys, as_index=False)[[*_COVERAGE, "known"]].mean()
+    points = average(runs, keys, "missing").merge(facts.astype({"known": bool}), on=keys)
+    points = points[points["method"].map(_competes).astype(bool)].reset_index(drop=True)
+    has_known = points.groupby([*BY_SIZE, "method"])["known"].transform("any")
+    series = np.select([points["known"], has_known], ["known", "wrong"], "none")
+    points = mark_lacking(data, points).assign(series=series)
+    first = points.sort_values("mean").drop_duplicates([*BY_SIZE, "series"]).index
+    points = points[points.index.isin(first) | (points["series"] == "wrong")]
+    tables = runs.assign(missing=1.0 - share_of_optimum(runs, scores.BEST_VISIBLE.name))
+    visible = average(tables.drop_duplicates([*BY_SIZE, "seed"]), BY_SIZE, "missing")
+    visible = visible.merge(facts.drop_duplicates(BY_SIZE), on=BY_SIZE)
+    points = pd.concat([points, visible.assign(series="visible", lacking=False)])
+    shown = pd.concat([points.assign(panel=name, x=points[name]) for name in _COVERAGE])
+    shown = shown.dropna(subset="x").drop(columns=["known", *_COVERAGE])
+    styles = {key: style for key, style in _KNOWLEDGE.items() if key in set(shown["series"])}
+    plot = LinePlot("Regret against coverage, by what a method knows",
+                    Axis("log10 of coverage; \u03c3"),
+                    Axis("regret [% of the optimum]", "percent", limits=(0.0, 1.2)), styles,
+                    _COVERAGE, connected=False, free_x=True)  # fmt: skip
+    text = (
+        "Each point is a task at one size, mean over seeds. Regret is what is missing to the "
+        "optimum, in percent of the way to it from the mean of the visible values; above 120 it is "
+        "drawn there. Coverage (a) is the largest ratio of a policy around the optimum to the "
+        "density of the rows, over whole designs; (b) the same within a clique; \u03c3 is the "
+        "largest correlation of two clique functions. The best of several methods is chosen by its "
+        f"result. The tasks are {', '.join(sorted(set(shown['task'])))}."
+    )
+    yield line_figure(data, "coverage", "coverage", shown.reset_index(drop=True), plot, text,
+                      task="", per="point")  # fmt: skip
 
 
 def _climbing(data: ReportData) -> Iterator[pd.DataFrame]:
