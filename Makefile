@@ -4,9 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEMO := results/demo
 PUBLISHED := regret signs peak known_graph chains chains_small chains_large training controls confidence supplement mixture later_code_map \
-	forms noise rows discovery binding landscapes cross rules surface coverage
+	forms noise rows discovery binding landscapes cross rules surface coverage early_stopping
 
-.PHONY: help setup demo test numerics quick coverage lint smoke slurm figures tables paper bench clean
+.PHONY: docs help setup demo test numerics quick coverage lint smoke slurm figures tables paper bench clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
