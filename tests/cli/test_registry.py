@@ -94,7 +94,8 @@ def test_methods_have_different_labels() -> None:
 def test_the_top_keys_of_a_run_are_those_a_user_types() -> None:
     assert set(registry.top_keys("run")) == {
         "method", "task", "d", "n", "seed", "results_dir", "device", "seeds_per_job", "budget",
-        "experiment", "select", "plan", "describe", "many", "allow_code", "isolate", "timeout", "memory_gb",
+        "experiment", "select", "plan", "describe", "many", "allow_code", "isolate", "timeout",
+        "memory_gb",
         *registry.PARTS,
     }  # fmt: skip
 
