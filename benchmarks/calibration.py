@@ -3,7 +3,9 @@
 Every table is a task at one seed; 16 designs are proposed by `method=auto`. A gain is that over the
 visible value of the best row. "Better" designs are truly better than that row truly is.
 
-Run: python benchmarks/calibration.py [SEEDS]   (1000-1004: some 15 CPU minutes)
+Run: python benchmarks/calibration.py [SEEDS]
+
+Five seeds, 1000-1004, take some 15 CPU minutes.
 """
 
 import sys
