@@ -225,9 +225,10 @@ def propose(
     value of the best row (positive is better) with the interval `gain_low` to `gain_high`,
     `trust` (high, some, little, none), `distance` to the nearest row (Euclidean, every column in
     its standard deviations), `distance_ratio` (divided by the median distance of a row to its
-    nearest neighbour), `off_surface` (distance from the plane of the nearest rows, divided by that
-    of 95 % of the rows) and `columns_outside` (how many leave the range of the rows). Several seeds
-    add `predicted_sd`, the spread between their models, and `seed`, which seed proposed the design.
+    nearest neighbour), `column_distance` (to the nearest row in the worst column alone),
+    `off_surface` (distance from the plane of the nearest rows, divided by that of 95 % of the rows)
+    and `columns_outside` (how many leave the range of the rows). Several seeds add `predicted_sd`,
+    the spread between their models, and `seed`, which seed proposed the design.
     `attrs` holds the best row, the candidates, the notes on the rows and the warnings.
     """
     found = find_proposals(

@@ -22,6 +22,7 @@ SPREAD = "predicted_sd"  # between the models of several seeds
 DISTANCE = "distance"  # to the nearest row, in standard deviations of the columns
 RATIO = "distance_ratio"  # to the typical distance between rows
 OFF_SURFACE = "off_surface"  # distance from the plane of the nearest rows, by the rows' own
+COLUMN = "column_distance"  # the largest, over columns, to the nearest row in that column alone
 OUTSIDE = "columns_outside"  # how many columns leave the range of the rows
 SEED = "seed"  # which seed proposed the design
 _DISTANCE_ROWS = 2000  # that the typical distance is computed from
@@ -59,6 +60,15 @@ class EncodedRows:
         rows = (self.codes if among is None else self.codes[among]) / self.sd
         parts = [cdist(part / self.sd, rows).min(axis=1) for part in _blocks(codes, len(rows))]
         return np.concatenate([np.empty(0), *parts])
+
+    def nearest_by_column(self, codes: Codes) -> Values:  # (K, e) -> (K,)
+        """Return the distance to the nearest row in the column where that is largest."""
+        largest = np.zeros(len(codes))
+        for own, known, sd in zip(codes.T, np.sort(self.codes, axis=0).T, self.sd, strict=True):
+            right = np.searchsorted(known, own).clip(1, len(known) - 1)
+            gap = np.minimum(np.abs(own - known[right - 1]), np.abs(own - known[right]))
+            largest = np.fmax(largest, gap / sd)
+        return largest
 
 
 @dataclass(frozen=True)
@@ -117,6 +127,7 @@ def rank_designs(
     assessment |= {
         DISTANCE: distance,
         RATIO: distance / rows.typical if rows.typical > 0 else unknown,
+        COLUMN: rows.nearest_by_column(codes),
         OFF_SURFACE: (unknown if planes is None else planes.off_surface(codes).round(4)),
         OUTSIDE: _count_outside(chosen, rows.encoding.columns),
     }

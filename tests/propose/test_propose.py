@@ -26,6 +26,7 @@ ADDED = [
     "trust",
     "distance",
     "distance_ratio",
+    "column_distance",
     "off_surface",
     "columns_outside",
 ]
@@ -320,6 +321,8 @@ def test_distances_are_to_the_nearest_row_and_relative_to_that_between_rows() ->
         axis=1
     )
     np.testing.assert_allclose(found["distance"], nearest * step)
+    gaps = np.abs(found[["x0", "x1"]].to_numpy()[..., None] - np.arange(6)).min(axis=2).max(axis=1)
+    np.testing.assert_allclose(found["column_distance"], gaps * step, atol=1e-12)
     outside = (found[["x0", "x1"]] > 5).sum(axis=1) + (found[["x0", "x1"]] < 0).sum(axis=1)
     assert found["columns_outside"].tolist() == outside.tolist()
 
