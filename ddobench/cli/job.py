@@ -101,7 +101,7 @@ def _describe_task(spec: "Specification", seeds: Seeds) -> str:
         for name, label in TERMS.items():
             number = terms.known.get(name)
             found = f"{number:.3g}" if number is not None else f"unknown: {terms.absent[name]}"
-            lines.append(f"  {label:<50}{found}")
+            lines.append(f"  {label:<52}{found}")
     return "\n".join(lines)
 
 
