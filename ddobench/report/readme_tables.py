@@ -63,7 +63,7 @@ def cards() -> Iterator[str]:
     for entry in registry.entries("method"):
         card = registry.read_choice("method", entry.name)["card"]
         yield f"## {entry.label}\n\n`method={entry.name}`: {entry.summary}.\n"
-        said = [_FIDELITY[entry.fidelity]] if "paper" not in card else [
+        said = ["Ours."] if entry.fidelity == "own" else [] if "paper" not in card else [
             f"{_FIDELITY[entry.fidelity]} {escape_markdown(card['paper'])}".strip()
             + (f", [doi:{card['doi']}](https://doi.org/{card['doi']})." if "doi" in card else ".")
         ]  # fmt: skip
@@ -77,7 +77,6 @@ def cards() -> Iterator[str]:
 _FIDELITY = {
     "faithful": "The method of",
     "adaptation": "An adaptation of",
-    "own": "Ours; see",
     "": "",
 }
 

@@ -99,13 +99,14 @@ def describe_planes(
 ) -> list[dict[str, Any]]:  # (K, 2) for each seed
     """Return functions of two real numbers on a grid, with rows and proposals; else nothing.
 
-    The grid covers the visible rows and the optimum.
+    The grid covers the visible rows and the optimum. Where no best design is known, the oracle may
+    be a simulator, and is not called for a picture.
     """
     x, y = problem.data.x, problem.data.y
-    if x.shape[2] != 2 or problem.data.space.categorical or not problem.measures:
-        return [{} for _ in x]
     best = problem.best_designs()
-    shown = x if best is None else torch.cat([x, best[:, None]], dim=1)
+    if x.shape[2] != 2 or problem.data.space.categorical or best is None:
+        return [{} for _ in x]
+    shown = torch.cat([x, best[:, None]], dim=1)
     low, high = shown.amin(dim=1, keepdim=True), shown.amax(dim=1, keepdim=True)  # (S, 1, 2)
     steps = torch.linspace(-0.05, 1.05, GRID, dtype=torch.float64)
     grid = low + torch.cartesian_prod(steps, steps) * (high - low)  # (S, GRID^2, 2)
@@ -119,9 +120,8 @@ def describe_planes(
             "rows": _shorten_table(x[seed, :ROWS_IN_PLANE]),
             "best_visible": _shorten_table(x[seed, y[seed].argmax()][None]),
             "proposed": _shorten_table(torch.from_numpy(found)),
+            "optimum": _shorten_table(best[seed, None]),
         }
-        if best is not None:
-            plane["optimum"] = _shorten_table(best[seed, None])
         planes.append({PLANE: plane})
     return planes
 
