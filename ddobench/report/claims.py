@@ -5,7 +5,7 @@ methods, or the growth of either with d. `verdicts` judges the interval of their
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time
 from importlib import resources
 from pathlib import Path
@@ -27,7 +27,7 @@ _CLAIM = (
     *("id", "text", "source", "where", "declared", "command", "test", "again", "explained_by"),
 )
 _FILE = ("claims", "readings", "readings_note", "conclusion")
-_READING = ("name", "score", "methods", "method_variant", "n")
+_READING = ("name", "score", "variants", "n")
 _AGAIN = ("seeds", "declared", "command")
 _PLACE = ("kind", "task", "task_variant", "n", "d", "seeds", "budget", "score")
 _BOUNDS = ("above", "below", "between")
@@ -203,8 +203,7 @@ class Reading:
 
     name: str
     score: str = ""  # instead of the headline
-    methods: tuple[str, ...] = ()  # that get the variant, unless they set the same already
-    method_variant: str = ""
+    variants: Mapping[str, str] = field(default_factory=dict)  # by method
     n: int | None = None
 
 
@@ -267,14 +266,13 @@ def _parse_reading(entry: Any) -> Reading:
     _check_keys(about, entry, _READING, needed=("name",))
     if "score" in entry:
         _check_choice(f"score of {about}", entry["score"], claimable_names())
-    methods = entry.get("methods", [])
-    if not isinstance(methods, list):
-        raise UsageError(f"methods of {about} must be a list of methods, got {methods!r}")
+    variants = entry.get("variants", {})
+    if not isinstance(variants, Mapping):
+        raise UsageError(f"variants of {about} must map methods to variants, got {variants!r}")
     return Reading(
         name=str(entry["name"]),
         score=str(entry.get("score", "")),
-        methods=tuple(map(str, methods)),
-        method_variant=str(entry.get("method_variant", "")),
+        variants={str(method): str(variant) for method, variant in variants.items()},
         n=_whole(f"n of {about}", entry["n"]) if "n" in entry else None,
     )
 

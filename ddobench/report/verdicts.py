@@ -323,15 +323,16 @@ def read_question(question: Question, reading: Reading, runs: pd.DataFrame) -> Q
         if question.score != HEADLINE.name:
             return None
         question = replace(question, score=reading.score)
-    if reading.method_variant:
-        sides = tuple(_change_side(side, reading) for side in question.sides)
-        question = replace(question, sides=sides)
+    sides = tuple(_change_side(side, reading) for side in question.sides)
+    question = replace(question, sides=sides)
     return question if reading.n is None else _with_rows(question, reading.n, runs)
 
 
 def _change_side(side: Side, reading: Reading) -> Side:
-    own, other = split_variant(side.method_variant), split_variant(reading.method_variant)
-    if side.method not in reading.methods or "latent" in own or {*own} & {*other}:
+    """Return a side in the variant of a reading, unless it sets the same keys already."""
+    own = split_variant(side.method_variant)
+    other = split_variant(reading.variants.get(side.method, ""))
+    if {*own} & {*other}:
         return side
     return replace(side, method_variant=format_variant(own | other))
 
