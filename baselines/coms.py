@@ -11,7 +11,7 @@ No gradient flows through the climb.
 
 The rate depends on the kind of designs. On real ones it is 0.05 sqrt(d), in training and in search,
 and the limit is 0.5. On categories the script for TFBind8 (`scripts/coms-tf-bind-8.sh` of
-brandontrabucco/design-baselines at 785dbcf) has a rate of 2 sqrt(d), a limit of 2 and 50 epochs,
+brandontrabucco/design-baselines at 785dbcf) has a rate of 2 sqrt(d) and a limit of 2,
 and climbs from the best 128 rows. Its designs are logits whose standard deviation is 1.376, ours
 are standardised, so that the rate is 2 / 1.376^2 = 1.056 here. Our first version had the settings
 for real designs on both: see `experiment=binding`.
@@ -20,10 +20,7 @@ Deviations from the reference implementation:
 - two hidden layers of 256 ReLU units, as the paper of FGM states for all methods (its scripts have
   2048 ReLU units, its `experiments.py` leaky ones);
 - a tenth of the rows is held out (theirs: 500 rows), to evaluate the fit;
-- on real designs, the starts are those of all methods (theirs: the best 128 rows);
-- on real designs, 1000 training steps, as many as all methods here. The reference trains 50
-  epochs, some 600 steps at N = 2000 and 3,700 at 10,000 (`surrogate.training.steps`); fewer steps
-  end higher on the chains.
+- on real designs, the starts are those of all methods (theirs: the best 128 rows).
 
 Alpha starts at 0.1, as in its scripts (its code defaults to 1).
 

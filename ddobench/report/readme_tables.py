@@ -143,15 +143,15 @@ def short() -> Iterator[str]:
 
 _FRESH_SEEDS = range(10, 20)  # of the controls
 _CONTROLS = {  # what FGM works with, and its variant
-    "codes of a VAE, discovered edges": "",
-    "codes of a VAE, the same edges permuted": "graph=permuted",
-    "codes of a VAE, no edges": "graph=empty",
-    "codes of a VAE, discovered edges, ten times further": "search=ascent",
-    "normal scores, discovered edges": "latent=scores search=ascent",
-    "normal scores, no edges": "latent=scores graph=empty search=ascent",
-    "hidden coordinates, discovered edges": "latent=oracle search=ascent",
-    "hidden coordinates, no edges": "latent=oracle graph=empty search=ascent",
-    "hidden coordinates, true edges": "latent=oracle graph=true search=ascent",
+    "codes of a VAE, discovered edges": "training=adam",
+    "codes of a VAE, the same edges permuted": "graph=permuted training=adam",
+    "codes of a VAE, no edges": "graph=empty training=adam",
+    "codes of a VAE, discovered edges, ten times further": "training=adam search=ascent",
+    "normal scores, discovered edges": "latent=scores training=adam search=ascent",
+    "normal scores, no edges": "latent=scores graph=empty training=adam search=ascent",
+    "hidden coordinates, discovered edges": "latent=oracle training=adam search=ascent",
+    "hidden coordinates, no edges": "latent=oracle graph=empty training=adam search=ascent",
+    "hidden coordinates, true edges": "latent=oracle graph=true training=adam search=ascent",
 }
 
 

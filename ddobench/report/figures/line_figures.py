@@ -42,6 +42,7 @@ from ddobench.report.tables.setting_sweeps import Sweep
 from ddobench.report.tables.standings import Lineup, find_lineups
 from ddobench.report.tables.styles import DASHES, MARKERS, REFERENCE, USUAL, Style, role_of
 from ddobench.stats.samples import share_at_least, share_band
+from ddobench.variants import split_variant
 
 _DIMENSION = Axis("dimension $d$", "sizes")
 _SHARE = Axis("share of the optimum [%]", "percent")
@@ -574,7 +575,7 @@ def value_by_path(data: ReportData) -> Iterator[Figure]:
     runs = scored_runs(data.runs)
     stepping = set(data.curves.loc[data.curves["iteration"] > 0, "digest"])
     runs = runs[runs["digest"].isin(climbers) & runs["digest"].isin(stepping)]
-    plain = runs["method_variant"].isin(["", "search=ascent", "search=ascent_codes"])
+    plain = runs["method_variant"].map(_is_plain_ascent).astype(bool)
     usual = runs["method"].map(lambda method: role_of(method) == USUAL).astype(bool)
     for _, family in runs[plain & usual & (runs["task_variant"] == "")].groupby(BY_N, sort=True):
         rates = family["digest"].map(climbers)
@@ -602,6 +603,12 @@ def value_by_path(data: ReportData) -> Iterator[Figure]:
         )
         yield line_figure(data, "path", row_stem("path", family.iloc[0], "n"), points, plot, text,
                           long=True)  # fmt: skip
+
+
+def _is_plain_ascent(variant: str) -> bool:
+    """Return whether a variant is the default, or changes the rate and at most the training."""
+    settings = {*split_variant(variant)}
+    return not settings or "search" in settings <= {"search", "training", "surrogate"}
 
 
 def _ascent_rate(config: Mapping[str, Any]) -> float | None:
