@@ -139,7 +139,7 @@ MISTAKES: list[tuple[Any, str]] = [
     ({"claims": [], "readings": [{"name": "a", "m": 1}]}, "reading a may have .* got 'm'"),
     ({"claims": [], "readings": [{"name": "a", "score": "fame"}]}, "score of reading a must"),
     ({"claims": [], "readings": [{"name": "a", "n": "many"}]}, "n of reading a .* 'many'"),
-    ({"claims": [], "readings": [{"name": "a", "methods": "b"}]}, "list of methods, got 'b'"),
+    ({"claims": [], "readings": [{"name": "a", "variants": "b"}]}, "map methods to variants, got 'b'"),
     *(({"claims": [entry(**change)]}, message) for change, message in (
         ({"kind": "hunch"}, "kind in the test of claim one must be one of level, difference"),
         ({"score": "fame"}, "score in the test of claim one must be one of final_model"),
@@ -185,12 +185,11 @@ def test_the_packaged_claims_and_readings_name_what_exists() -> None:
         assert (CONF / "experiment" / f"{named[1]}.yaml").exists(), claim.id
         assert (CONF / "task" / f"{claim.question.task}.yaml").exists(), claim.id
     methods = {side.method for claim in found.claims for side in claim.question.sides}
-    methods |= {method for reading in found.readings for method in reading.methods}
+    methods |= {method for reading in found.readings for method in reading.variants}
     assert [name for name in methods if not (CONF / "method" / f"{name}.yaml").exists()] == []
     assert len({reading.name for reading in found.readings}) == len(found.readings) >= 5
     for reading in found.readings:
-        assert reading.score or reading.method_variant or reading.n, reading.name
-        assert bool(reading.methods) == bool(reading.method_variant), reading.name
+        assert reading.score or reading.variants or reading.n, reading.name
     assert found.conclusion in [claim.id for claim in found.claims]
 
 
@@ -335,13 +334,12 @@ def test_another_score_replaces_only_the_final_value() -> None:
         ("", "search=far"),
         ("prior=1", "prior=1 search=far"),
         ("search=near", "search=near"),
-        ("latent=own", "latent=own"),
     ],
 )
 def test_another_variant_applies_to_the_named_methods_unless_they_set_the_same(
     variant: str, read: str
 ) -> None:
-    found = asked([], {"methods": ["mine"], "method_variant": "search=far"}, **variants(variant))
+    found = asked([], {"variants": {"mine": "search=far"}}, **variants(variant))
     assert found is not None
     assert [side.method_variant for side in found.sides] == [read, variant]
 
