@@ -42,10 +42,10 @@ def plan(experiment: str) -> list[str]:
             others = tuple(word for word in words if not word.startswith("d="))
             if "surrogate.training.steps" not in settings:  # the default depends on n
                 others = tuple(word for word in others if not word.startswith("n="))
-            if others not in composed:
-                typed = [f"experiment={experiment}", *words]
-                composed[others] = specification_of(*typed)
-            title = replace(composed[others], **sizes).title  # type: ignore[arg-type]
+            key = (*others, *sizes)
+            if key not in composed:
+                composed[key] = specification_of(f"experiment={experiment}", *words)
+            title = replace(composed[key], **sizes).title  # type: ignore[arg-type]
             lines[title] = None
     return list(lines)
 
