@@ -119,7 +119,8 @@ def _judge(
         return LITTLE, "the model was not checked on held-out rows"
     if gain <= 0 and preferred:
         return LITTLE, (
-            "it is predicted below the value of the best row, though above the prediction for it"
+            "it is predicted worse than the best row was measured, though better than that row is "
+            "predicted"
         )
     if gain <= 0:
         return LITTLE, "the model expects no gain"

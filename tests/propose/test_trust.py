@@ -66,7 +66,7 @@ def test_a_model_that_predicts_too_little_for_the_best_row_may_do_so_for_designs
         (judge(9.5, 9.8), "high", "the gain exceeds the error on held-out rows"),
         (judge(9.5, 9.4), "some", "the gain is within the error on held-out rows"),
         (judge(9.5, 8.0), "little", "the model expects no gain"),
-        (judge(9.5, 8.0, reference=7.0), "little", "it is predicted below the value of the best r"),
+        (judge(9.5, 8.0, reference=7.0), "little", "it is predicted worse than the best row was"),
         (judge(9.5, 9.8, check=None), "little", "the model was not checked on held-out rows"),
         (judge(13.0, 11.0), "little", "it is 4.0 times as far from the nearest row as rows usual"),
         (judge(9.5, 9.8, off=2), "little", "it is 2.0 times as far off the surface of the rows as"),
