@@ -7,9 +7,9 @@ Two models without a graph and without training, which can be fitted to few rows
 - `QuadraticRidge`: all products of two coordinates.
 
 The ridge is chosen among `ridges` by the error on held-out rows; the model is then fitted to all
-rows. Where features outnumber rows, products of rows are solved for in place of products of features
-(the dual, the same numbers up to rounding). Designs with very many codes (categories with many
-levels) have more features than can be solved for, and are declined.
+rows. Where features outnumber rows, the dual is solved, with the same numbers up to rounding.
+Designs with very many codes (categories with many levels) have more features than can be solved
+for, and are declined.
 
 Commands: python -m ddobench -m method=additive,quadratic_ridge task=chain d=41 n=2000 seed=0-9
 """

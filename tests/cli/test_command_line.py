@@ -262,7 +262,7 @@ def test_equal_points_of_a_sweep_count_once_and_a_part_needs_an_effect_on_one_me
 
 
 def test_an_experiment_can_be_reduced_to_a_method_without_its_parts(ddobench: Caller) -> None:
-    code, out, err = ddobench("-m", "experiment=controls", "method=naive", "plan=true")
+    code, out, err = ddobench("-m", "experiment=confidence", "method=naive", "plan=true")
     assert code == 0, err
     assert "no effect" not in out
 
@@ -456,7 +456,7 @@ def test_what_holds_for_a_whole_sweep_is_not_swept(ddobench: Caller, key: str) -
     assert f"{key.partition('=')[0]} holds for the whole sweep; give it one value" in err
 
 
-@pytest.mark.parametrize("name", ["a b", "5", "1.5", "x=1", "a,b", "[a]", "{a: 1}", "true", "ä'"])
+@pytest.mark.parametrize("name", ["5", "x=1", "{a: 1}", "ä' b"])  # test_argv.py tries any text
 @pytest.mark.parametrize("sweep", [False, True])
 def test_any_folder_can_be_typed(ddobench: Caller, name: str, sweep: bool) -> None:
     ddobench.results = ddobench.results / name
