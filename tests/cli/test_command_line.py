@@ -718,11 +718,13 @@ def test_a_plug_in_of_one_python_file_and_one_yaml_runs(ddobench: Caller, plugin
     assert list(load(ddobench.results)["label"]) == ["Slow", "Slow"]
 
 
-def test_the_help_lists_what_there_is_without_importing_torch(plugin: Path) -> None:
+def test_the_help_and_a_look_at_the_store_import_nothing_heavy(plugin: Path) -> None:
     script = (
         "import sys; from ddobench.cli.main import main; "
         f"sys.argv = ['ddobench', '--help', '--config-dir', {str(plugin)!r}]; main(); "
-        "assert not {'torch', 'pandas', 'hydra'} & set(sys.modules), 'heavy import'"
+        "assert not {'torch', 'pandas', 'hydra'} & set(sys.modules), 'heavy import'; "
+        "import ddobench.store.runs; "  # by which a sweep finds what is stored
+        "assert not {'torch', 'scipy.stats', 'scipy.optimize'} & set(sys.modules), 'heavy import'"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True,
