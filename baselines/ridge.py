@@ -7,8 +7,9 @@ Two models without a graph and without training, which can be fitted to few rows
 - `QuadraticRidge`: all products of two coordinates.
 
 The ridge is chosen among `ridges` by the error on held-out rows; the model is then fitted to all
-rows. Designs with very many codes (categories with many levels) have more features than can be
-solved for, and are declined.
+rows. Where features outnumber rows, the dual is solved, with the same numbers up to rounding.
+Designs with very many codes (categories with many levels) have more features than can be solved
+for, and are declined.
 
 Commands: python -m ddobench -m method=additive,quadratic_ridge task=chain d=41 n=2000 seed=0-9
 """
@@ -22,12 +23,12 @@ import torch
 from torch import Tensor
 
 from ddobench.errors import UsageError, check_whole
-from ddobench.models.least_squares import NormalEquations
+from ddobench.models.least_squares import ridge_equations
 from ddobench.models.training import unexplained
 from ddobench.parts.surrogates import Model, Surrogate, TrainingData
 from ddobench.rng import Stream, Streams
 
-MOST_FEATURES = 10_000  # whose products take 0.8 GB
+MOST_FEATURES = 10_000  # whose products take 0.8 GB; with fewer rows, as many numbers in the table
 
 
 @dataclass(kw_only=True)
@@ -51,14 +52,15 @@ class Ridge(Surrogate):
     def make_features(self, z: Tensor, stream: Stream) -> "Features":  # (N, e)
         """Return the features of one seed for its visible coordinates."""
 
-    def declines(self, codes: int) -> str | None:
-        """Decline designs with too many features."""
+    def declines(self, n: int, codes: int) -> str | None:
+        """Decline designs with too many features for that many rows."""
         features = self.count_features(codes)
-        if features <= MOST_FEATURES:
+        most = max(MOST_FEATURES, MOST_FEATURES**2 // n)
+        if features <= most:
             return None
         return (
             f"a ridge regression on {codes} codes has {features:,} features, and more than "
-            f"{MOST_FEATURES:,} cannot be solved for; use surrogate=linear or mlp"
+            f"{most:,} cannot be solved for with {n:,} rows; use surrogate=linear or mlp"
         )
 
     def working_bytes(self, n: int, codes: int) -> float:
@@ -85,15 +87,16 @@ class Ridge(Surrogate):
         table -= mean  # in place, as it is large
         target = y.to(torch.float64)
         shift = target[trained].mean()
-        normal = NormalEquations.of(table[trained], target[trained] - shift)
+        equations = ridge_equations(table)
+        chosen = equations(trained, target[trained] - shift)
         errors = []
         for ridge in self.ridges:
-            predicted = table[held_out] @ normal.solve(ridge) + shift
+            predicted = table[held_out] @ chosen.solve(ridge) + shift
             errors.append(float(unexplained(predicted[None], target[held_out][None])[0]))
         best = min(range(len(errors)), key=lambda i: errors[i])
         shift = target.mean()
         ridge = self.ridges[best] * len(target) / len(trained)
-        slopes = NormalEquations.of(table, target - shift).solve(ridge)
+        slopes = equations(slice(None), target - shift).solve(ridge)
         base = shift - mean @ slopes
         return RidgeFit(features, slopes.to(z.dtype), base.to(z.dtype), self.ridges[best],
                         errors[best])  # fmt: skip

@@ -18,7 +18,6 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 
 Values = NDArray[np.float64]
 Cliques = Sequence[tuple[int, ...]]
@@ -80,6 +79,8 @@ class NormalRows:
         shift = self.shift[kept]
         tilt = np.linalg.solve(covariance, shift)
         peak, width = shift @ reach, square * tilt @ np.linalg.solve(narrowed, shift)
+        from scipy.optimize import minimize_scalar  # slow to import, and a plan needs none
+
         least = minimize_scalar(
             lambda t: (t - peak) ** 2 / (2 * width) + np.logaddexp(t, -t) - log(2),
             bounds=(min(0.0, peak), max(0.0, peak)),

@@ -10,7 +10,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist, pdist
-from scipy.stats import spearmanr
 
 from ddobench.planes import LocalPlanes, different_rows
 
@@ -92,6 +91,8 @@ class HeldOut:
     @classmethod
     def of(cls, values: Values, predicted: Values, reference: Reference) -> "HeldOut":
         """Judge raw predictions of raw values, (H,) each."""
+        from scipy.stats import spearmanr  # slow to import, and a look at the store needs none
+
         truth, guess = reference.standardise(values), reference.standardise(predicted)
         if not len(truth) or not np.isfinite(guess).all():
             return cls()

@@ -36,7 +36,7 @@ from tests.support.catalogue import (
 )
 
 # A tenth of a second for each method: a broken promise shows in the first steps.
-SHORT = ("budget.training=0.004", "budget.ascent=0.04", "budget.designs=16")
+SHORT = ("budget.training=0.004", "budget.ascent=0.02", "budget.designs=16")
 
 each_task = pytest.mark.parametrize("task", [*TASKS, *SKIPPED])
 each_kind = pytest.mark.parametrize("task", KINDS)
@@ -85,7 +85,7 @@ def test_a_method_keeps_its_promises(task: str, method: str) -> None:
 def test_the_result_of_a_seed_does_not_depend_on_the_seeds_beside_it(
     task: str, method: str
 ) -> None:
-    assert companions(accepted(task, method), (7, 3, 5, 0, 1), [(3,), (8, 3)]) is None
+    assert companions(accepted(task, method), (7, 3, 5), [(3,), (8, 3)]) is None
 
 
 @pytest.mark.bits

@@ -124,7 +124,7 @@ def test_a_record_that_holds_a_pickle_and_names_a_class_runs_nothing(tmp_path: P
     (place / "seed-00002.parquet").write_bytes(to_bytes([to_stored(record)]))
     forge(place / "seed-00001.parquet", read_footer(place / "seed-00002.parquet"),
           pa.table([pa.array([bait])], schema=pa.schema([kind])))  # fmt: skip
-    report = write_report(folder, tmp_path / "report")
+    report = write_report(folder, tmp_path / "report", formats="svg")
     assert "3 runs" in report.message
     assert compare([str(folder), str(folder)]) == 0
     assert read_diagnostics(place / "seed-00002.parquet") == {}
@@ -171,7 +171,7 @@ def test_a_claims_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
 def test_the_policy_of_the_page_allows_its_own_script_and_nothing_else(
     fill: Fill, tmp_path: Path
 ) -> None:
-    written = write_report(fill([run_row()]), tmp_path / "report")
+    written = write_report(fill([run_row()]), tmp_path / "report", formats="svg")
     text = written.page.read_text(encoding="utf-8")
     policies = [a["content"] for tag, a in open_page(written.page).tags
                 if tag == "meta" and a.get("http-equiv") == "Content-Security-Policy"]  # fmt: skip
@@ -191,7 +191,7 @@ def test_a_text_that_a_spreadsheet_would_compute_is_a_text_in_every_csv(tmp_path
         for i, text in enumerate(FORMULAS)
     ]
     folder = store_rows(tmp_path / "runs", [*rows, run_row("naive", 10)])
-    written = write_report(folder, tmp_path / "report")
+    written = write_report(folder, tmp_path / "report", formats="svg,csv")
     tables = [path for path in written.files if path.suffix == ".csv"]
     assert compare([str(folder), str(folder), "--all", "--output", f"{tmp_path / 'c.csv'}"]) == 0
     cells = {

@@ -4,7 +4,7 @@ A one-hot feature is a cell of a table over the joint settings of a few variable
 design has a single one in each table, so that the features of many tables are sparse.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -45,9 +45,36 @@ class NormalEquations:
 
     def solve(self, ridge: float) -> Tensor:  # (P,)
         """Return the weights under a ridge penalty."""
-        penalised = self.gram + ridge * torch.eye(len(self.gram), dtype=self.gram.dtype)
-        factor = torch.linalg.cholesky(penalised)
-        return torch.cholesky_solve(self.moment[:, None], factor)[:, 0]
+        return _solve_penalised(self.gram, self.moment, ridge)
+
+
+@dataclass(frozen=True)
+class DualEquations:
+    """The products of rows with each other, which are fewer where features outnumber rows."""
+
+    table: Tensor  # (N, P)
+    gram: Tensor  # (N, N)
+    y: Tensor  # (N,)
+
+    def solve(self, ridge: float) -> Tensor:  # (P,)
+        """Return the weights under a ridge penalty."""
+        return self.table.T @ _solve_penalised(self.gram, self.y, ridge)
+
+
+def ridge_equations(
+    table: Tensor,
+) -> Callable[[Tensor | slice, Tensor], NormalEquations | DualEquations]:
+    """Return the equations of some rows of a table (N, P) and their values, in the smaller form."""
+    if table.shape[1] <= len(table):
+        return lambda rows, y: NormalEquations.of(table[rows], y)
+    gram = table @ table.T
+    return lambda rows, y: DualEquations(table[rows], gram[rows][:, rows], y)
+
+
+def _solve_penalised(gram: Tensor, moment: Tensor, ridge: float) -> Tensor:
+    penalised = gram + ridge * torch.eye(len(gram), dtype=gram.dtype)
+    factor = torch.linalg.cholesky(penalised)
+    return torch.cholesky_solve(moment[:, None], factor)[:, 0]
 
 
 def configuration(x: Values, scope: Scope, sizes: Sequence[int]) -> NDArray[np.int64]:

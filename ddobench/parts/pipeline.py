@@ -75,7 +75,7 @@ class Pipeline(Method):
         codes = self._choose_latent(data.space).dimensions(relaxed)
         refusal = (
             self.graph.declines(data.space)
-            or self.surrogate.declines(codes)
+            or self.surrogate.declines(data.n, codes)
             or self.search.declines(relaxed.space)
             or self.search.refuses(self.surrogate)
         )

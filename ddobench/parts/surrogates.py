@@ -124,8 +124,8 @@ class Surrogate(ABC):
     has_gradient: ClassVar[bool] = True  # whether its models have a `value_and_gradient`
     plain_networks: ClassVar[bool] = False  # whether its models are stacks of `StackedMLP`
 
-    def declines(self, codes: int) -> str | None:  # noqa: ARG002 - a default for all surrogates
-        """Return why designs of that many codes cannot be fitted, or None if they can."""
+    def declines(self, n: int, codes: int) -> str | None:  # noqa: ARG002 - a default for all
+        """Return why n designs of that many codes cannot be fitted, or None if they can."""
         return None
 
     def working_bytes(self, n: int, codes: int) -> float:  # noqa: ARG002 - a default for all

@@ -24,6 +24,7 @@ STRATIFIED_RESAMPLES = 1999  # enough for the two digits that are read from a fi
 FEW = 10  # smaller samples get Student's interval, others the bootstrap's
 _ROUNDING = 1e-12  # a smaller relative spread is due to the arithmetic
 _AT_ONCE = 64  # samples bootstrapped together
+_MOST_SIGNS = 13  # values up to which SciPy's signed-rank test is exact with ties
 
 
 @dataclass(frozen=True)
@@ -318,8 +319,20 @@ def holm(p: ArrayLike) -> Sample:
 
 @lru_cache(maxsize=4096)
 def _signed_rank_p(signed: tuple[float, ...]) -> float:
-    """Return Wilcoxon's p of signed ranks; cached, as few seeds have few different patterns."""
-    return float(stats.wilcoxon(signed).pvalue)
+    """Return Wilcoxon's p of signed ranks; cached, as few seeds have few different patterns.
+
+    Of few values it is exact, as in SciPy, which tries all signs one by one if values are tied.
+    """
+    if len(signed) > _MOST_SIGNS:
+        return float(stats.wilcoxon(signed).pvalue)
+    values = np.array([one for one in signed if one])
+    doubled = (2 * stats.rankdata(np.abs(values))).astype(int)  # whole, though ties share a rank
+    ways = np.ones(1)  # of choosing signs, for each sum of the positive ranks
+    for rank in doubled:
+        ways = np.pad(ways, (0, rank)) + np.pad(ways, (rank, 0))
+    reached = int(doubled[values > 0].sum())
+    tail = min(ways[reached:].sum(), ways[: reached + 1].sum())
+    return float(min(1.0, 2 * tail / ways.sum()))
 
 
 def _trivial_interval(sample: Sample) -> Interval | None:

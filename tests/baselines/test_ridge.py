@@ -4,9 +4,11 @@ import pytest
 import torch
 from torch import Tensor
 
+from ddobench.baselines import ridge as ridge_module
 from ddobench.baselines.ridge import AdditiveRidge, QuadraticRidge, Ridge
 from ddobench.contracts import Dataset, Space
 from ddobench.errors import UsageError
+from ddobench.models.least_squares import NormalEquations
 from ddobench.parts.pipeline import Pipeline
 from ddobench.parts.search import Cautious
 from ddobench.rng import Streams
@@ -68,6 +70,35 @@ def test_gradients_are_those_of_finite_differences(ridge: Ridge) -> None:
         away[column] = step
         slope = (model.value(z + away) - model.value(z - away)) / (2 * step)
         torch.testing.assert_close(gradient[..., column], slope, rtol=0.02, atol=0.02)
+
+
+@BOTH
+def test_few_rows_give_the_weights_of_the_products_of_features(
+    ridge: Ridge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = make_data("products")
+    few = Dataset(x=data.x[:, :12], y=data.y[:, :12], space=data.space)  # 14 features or more
+    designs = data.x[:, 12:30]
+    dual = fit(ridge, few)
+    monkeypatch.setattr(ridge_module, "ridge_equations", lambda table: lambda rows, y: (
+        NormalEquations.of(table[rows], y)))  # fmt: skip
+    primal = fit(ridge, few)
+    torch.testing.assert_close(predict(dual, designs), predict(primal, designs), rtol=1e-5, atol=0)
+    assert [one["ridge"] for one in dual.diagnostics()] == [
+        one["ridge"] for one in primal.diagnostics()
+    ]
+
+
+def test_many_features_are_declined_unless_their_rows_are_few() -> None:
+    ridge = QuadraticRidge()
+    assert ridge.count_features(192) == 18_720
+    assert ridge.declines(5000, 192) is None
+    reason = ridge.declines(6000, 192)
+    assert reason == (
+        "a ridge regression on 192 codes has 18,720 features, and more than 16,666 cannot be "
+        "solved for with 6,000 rows; use surrogate=linear or mlp"
+    )
+    assert ridge.declines(10**6, 139) is None  # 9,869 features, solved for with any rows
 
 
 @BOTH

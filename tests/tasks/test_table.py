@@ -164,7 +164,7 @@ def test_methods_are_judged_by_the_hidden_rows_also_in_a_report(file: str, tmp_p
         runs[["final_model", "regret_final", "invalid_final", "best_oracle"]].isna().all(axis=None)
     )
 
-    page = open_page(write_report(tmp_path / "runs", tmp_path / "report").page)
+    page = open_page(write_report(tmp_path / "runs", tmp_path / "report", formats="svg").page)
     assert "Hidden rows, rank" in page.text
     assert "No new design was measured: ranked by the order of hidden rows" in page.text
     assert "Regret in" not in page.text

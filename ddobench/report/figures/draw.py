@@ -268,9 +268,16 @@ def row_grid(
 
 
 def freeze(drawing: Drawing) -> None:
-    """Compute the layout once, for all formats."""
-    drawing.draw_without_rendering()
-    drawing.set_layout_engine("none")
+    """Compute the layout once, for all formats, without drawing anything.
+
+    A drawing without a layout engine is also saved without a trial run.
+    """
+    for axes in drawing.axes:
+        axes.apply_aspect()
+    engine = drawing.get_layout_engine()
+    assert engine is not None
+    engine.execute(drawing)
+    drawing.set_layout_engine(None)
 
 
 def marker_look(style: Style, size: float = 5.8, *, hollow: bool = False) -> dict[str, Any]:

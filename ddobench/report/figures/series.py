@@ -99,17 +99,24 @@ def average_curves(curves: pd.DataFrame, score: str) -> pd.DataFrame:
     The mean is NaN unless all seeds of the series have a value; else it would be over different
     seeds at each iteration.
     """
-    keys = [*BY_SIZE, *SERIES]
-    parts = [pd.DataFrame(columns=[*keys, "x", "seeds", "mean", "low", "high"])]
-    for key, runs in curves.groupby(keys, sort=True):
-        table = runs.set_index(["seed", "iteration"])[score].unstack()  # noqa: PD010 - no averaging
-        values = table.to_numpy(dtype=float)  # (S, T)
-        low, high = mean_band(values)
-        named: dict[Any, Any] = dict(zip(keys, key, strict=True))
-        named |= {"x": table.columns.to_numpy(dtype=float), "seeds": len(values),
-                  "mean": values.mean(axis=0), "low": low, "high": high}  # fmt: skip
-        parts.append(pd.DataFrame(named))
-    return pd.concat(parts[1:] or parts, ignore_index=True)
+    keys, numbers = [*BY_SIZE, *SERIES], ["x", "seeds", "mean", "low", "high"]
+    groups = sorted(curves.groupby(keys).indices.items())
+    if not groups:
+        return pd.DataFrame(columns=[*keys, *numbers])
+    seed, iteration, scored = (curves[name].to_numpy() for name in ("seed", "iteration", score))
+    parts = []
+    for _, rows in groups:  # by NumPy: there are thousands
+        (seeds, s), (steps, t) = (
+            np.unique(column[rows], return_inverse=True) for column in (seed, iteration)
+        )
+        values = np.full((len(seeds), len(steps)), np.nan)  # (S, T)
+        values[s, t] = scored[rows]
+        counts = np.full(len(steps), len(seeds))
+        parts.append((steps.astype(float), counts, values.mean(axis=0), *mean_band(values)))
+    named = pd.DataFrame([key for key, _ in groups], columns=keys)
+    points = named.loc[named.index.repeat([len(part[0]) for part in parts])].reset_index(drop=True)
+    columns = map(np.concatenate, zip(*parts, strict=True))
+    return points.assign(**dict(zip(numbers, columns, strict=True)))
 
 
 def mark_lacking(data: ReportData, points: pd.DataFrame) -> pd.DataFrame:

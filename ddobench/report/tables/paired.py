@@ -273,11 +273,13 @@ def describe_pairs(table: pd.DataFrame) -> Table:
     groups = []
     for _, study in table.groupby(BY_TASK, sort=True):
         first = study.iloc[0]
-        rows = [
-            own.iloc[0].to_dict() | {row["score"]: row for row in own.to_dict("records")}
-            for _, own in study.groupby([*BY_SIZE, "first", "second"], sort=False)
-        ]
-        groups.append(Group(name_runs(first), row_stem("pairs", first), rows, columns,
+        rows: dict[tuple[Any, ...], Row] = {}
+        for row in study.to_dict("records"):
+            pair = rows.setdefault(
+                tuple(row[key] for key in [*BY_SIZE, "first", "second"]), {**row}
+            )
+            pair[row["score"]] = row
+        groups.append(Group(name_runs(first), row_stem("pairs", first), [*rows.values()], columns,
                             explain_pairs(study), str(first["task"])))  # fmt: skip
     return Table("pairs", "Method against method", "", table, groups)
 

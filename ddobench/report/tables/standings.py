@@ -13,6 +13,7 @@ Friedman's test, then Nemenyi's. Fewer than FEWEST blocks are not tested.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -69,6 +70,11 @@ class Lineup:
     runs: pd.DataFrame  # of these methods, in the blocks, on the shared seeds
     tried: pd.DataFrame  # all of their runs in the blocks, lost ones included
     left_out: pd.DataFrame  # sizes where only some of them have a score, each with a reason
+
+    @cached_property
+    def expected(self) -> "pd.Series[int]":
+        """How many usual seeds each size has."""
+        return expected_seeds(self.tried)
 
     @property
     def means(self) -> pd.DataFrame:
@@ -250,7 +256,7 @@ def _overall_label(cells: pd.DataFrame, styles: Mapping[Key, Style]) -> str:
 
 
 def _count_lost(lineup: Lineup, tried: pd.DataFrame, counted: int) -> dict[str, int]:
-    short = expected_seeds(lineup.tried).sub(tried.groupby(BY_SIZE).size(), fill_value=0)
+    short = lineup.expected.sub(tried.groupby(BY_SIZE).size(), fill_value=0)
     status = tried["status"].value_counts()
     scored = len(scored_runs(tried))
     return {
