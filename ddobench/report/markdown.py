@@ -13,6 +13,7 @@ from ddobench.report.tables.formatting import (
     escape_markdown,
     markdown_group,
 )
+from ddobench.report.tables.matrix import answer
 from ddobench.report.tables.styles import explain_signs
 from ddobench.report.verdicts import Judgement, Outcome, Verdict, format_numbers
 
@@ -27,7 +28,10 @@ def write_readme(
         return "\n".join([*parts, "Nothing is stored yet.\n"])
     summary = summarise(data, judged)
     leading = choose_leading(figures)
+    answers = answer(data.matrix) if data.matrix else []
     parts += [
+        *(f"- {_text(one.text)}" for one in answers),
+        *([""] if answers else []),
         f"1. {_text(summary.best)}",
         *(f"   - {_text(line)}" for line in summary.by_task),
         f"2. {_text(summary.invalid)}",

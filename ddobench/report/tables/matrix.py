@@ -1,0 +1,508 @@
+"""Every method in every cell of a suite: shares of the optimum, ranks, and the answer in words.
+
+A suite (conf/suite) is a fixed list of cells: a task with its sizes and settings. The matrix has a
+row per method in its default settings, and one for the best visible design. Methods are ranked in
+each cell by their mean share of the optimum. One rule holds for all: a run that uses more than the
+visible table, or whose method has the very form of the task (a remark, see conf/report.yaml), is
+marked and not ranked in that cell. A method that is ranked in fewer than half of the cells has no
+mean rank. Declined cells and cells without runs are holes.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache, cached_property
+from importlib import resources
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import yaml
+
+from ddobench import registry
+from ddobench.report.tables.formatting import (
+    DASH,
+    MINUS,
+    Column,
+    Group,
+    Row,
+    Table,
+    file_stem,
+    format_digits,
+    format_percent,
+    number_column,
+    word_column,
+)
+from ddobench.report.tables.leaderboard import position_of
+from ddobench.report.tables.select import BY_SIZE, is_best_visible, scored_runs, share_of_optimum
+from ddobench.report.tables.standings import Ranking, rank_methods
+from ddobench.report.tables.styles import PRIVILEGES, REMARK_SIGN, Key, Style, privileges_of, sign_of
+from ddobench.scores import (
+    BEST_VISIBLE,
+    INVALID_FINAL,
+    NORMALISED_BEST,
+    NORMALISED_MEDIAN,
+    SECONDS_CPU,
+    SHARE_OF_OPTIMUM,
+    Score,
+)
+from ddobench.seeds import Seeds, format_seeds, parse_seeds
+from ddobench.stats.ranks import (
+    Values,
+    agreement,
+    compare_across,
+    mean_known,
+    middle_mean,
+    rank_in_cells,
+)
+from ddobench.stats.samples import mean_intervals
+from ddobench.variants import format_variant
+
+BEST_VISIBLE_ROW = "best visible design"  # the key and the label of its row
+HOLES = {"declined": "×", "failed": "!", "missing": ""}  # what a cell shows that has no score
+STABLE = 0.8  # Kendall's tau below which the order of methods depends on a choice of ours
+SUITE_FIRST = 4  # the column of the first cell in the table for reading
+_HARDLY = 0.01  # the share of invalid designs below which a method has hardly any
+_LISTED = 5  # methods that a sentence names
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A fixed list of cells."""
+
+    name: str
+    cells: Mapping[str, tuple[Any, ...]]  # the columns BY_SIZE of each cell
+    seeds: Seeds
+    readers: Mapping[str, Sequence[str]]  # what a reader may have, and the cells that have it
+
+    @property
+    def later(self) -> Seeds:
+        """As many seeds after those of the suite."""
+        return parse_seeds([seed + len(self.seeds) for seed in self.seeds])
+
+
+def read_suite(name: str) -> Suite:
+    """Read a suite from its file."""
+    own = registry.read_choice("suite", name)
+    cells = {}
+    for cell, settings in own["cells"].items():
+        departures = {key.removeprefix("task."): str(value) for key, value in settings.items()
+                      if key.startswith("task.")}  # fmt: skip
+        size = {**settings, "task_variant": format_variant(departures), "budget": "full"}
+        cells[str(cell)] = tuple(size[key] for key in BY_SIZE)
+    return Suite(name, cells, parse_seeds(own["seeds"]), own["readers"])
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What is special about a method in a cell."""
+
+    state: str = "missing"  # one of HOLES; "": there is a score
+    sign: str = ""  # why it is not ranked there
+    note: str = ""  # the same in words, or why it declined or failed
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """The runs of a suite, as arrays over M methods, C cells and S seeds."""
+
+    suite: Suite
+    methods: tuple[str, ...]  # the best visible design included
+    labels: Mapping[str, str]
+    scores: Mapping[str, Values]  # by the name of a score (M, C, S), NaN where there is none
+    later: Values  # shares on as many later seeds (M, C, S)
+    marks: Mapping[tuple[str, str], Mark]  # by method and cell, those without runs left out
+
+    @property
+    def shares(self) -> Values:
+        """The share of the optimum of every run (M, C, S)."""
+        return self.scores[SHARE_OF_OPTIMUM.name]
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """One row per method, best mean rank first, those without one last."""
+        rank, middle = compare_across(self._only_ranked(self.shares))
+        enough = 2 * self._ranked.sum(axis=1) >= len(self.suite.cells)
+        table = pd.DataFrame({
+            "method": self.methods,
+            "label": [self.labels[method] for method in self.methods],
+            "family": [family_of(method) for method in self.methods],
+            **{f"rank{end}": np.where(enough, values, np.nan)
+               for end, values in (("", rank.value), ("_low", rank.low), ("_high", rank.high))},
+            "iqm": middle.value, "iqm_low": middle.low, "iqm_high": middle.high,
+            "ranked": self._ranked.sum(axis=1),
+            "seconds": mean_known(mean_known(self.scores[SECONDS_CPU.name])),
+            "invalid": mean_known(mean_known(self.scores[INVALID_FINAL.name])),
+        })  # fmt: skip
+        return table.sort_values(["rank", "iqm"], ascending=[True, False], ignore_index=True)
+
+    @cached_property
+    def cells(self) -> pd.DataFrame:
+        """One row per method and cell, methods as in `table`: what a cell shows."""
+        gains = self.shares - self.shares[[self.methods.index(BEST_VISIBLE_ROW)]]
+        ranks = rank_in_cells(mean_known(self._only_ranked(self.shares)))
+        rows: list[dict[str, Any]] = []
+        for method in self.table["method"]:
+            m = self.methods.index(method)
+            for c, cell in enumerate(self.suite.cells):
+                known = ~np.isnan(self.shares[m, c])
+                rows.append({
+                    "method": method, "label": self.labels[method], "cell": cell,
+                    "share": float(mean_known(self.shares[m, c])), "rank": float(ranks[m, c]),
+                    "invalid": float(mean_known(self.scores[INVALID_FINAL.name][m, c])),
+                    "seconds": float(mean_known(self.scores[SECONDS_CPU.name][m, c])),
+                    "seeds": int(known.sum()), **asdict(self.marks.get((method, cell), Mark())),
+                    "_shares": self.shares[m, c][known], "_gains": gains[m, c][known],
+                })  # fmt: skip
+        table = pd.DataFrame(rows)
+        filled = table["seeds"] > 0
+        for sample, names in (("_shares", ("low", "high")), ("_gains", ("gain_low", "gain_high"))):
+            ends = [(one.low, one.high) for one in mean_intervals(list(table.loc[filled, sample]))]
+            table.loc[filled, [*names]] = np.array(ends).reshape(-1, 2)
+        return table.drop(columns=["_shares", "_gains"])
+
+    @cached_property
+    def ranking(self) -> Ranking:
+        """Friedman's and Nemenyi's tests of the methods that are ranked in every cell."""
+        means = mean_known(self._only_ranked(self.shares))
+        complete = ~np.isnan(means).any(axis=1)
+        names = [name for name, kept in zip(self.methods, complete, strict=True) if kept]
+        return rank_methods(pd.DataFrame(means[complete].T, columns=names))
+
+    @cached_property
+    def stability(self) -> pd.DataFrame:
+        """Kendall's tau between the mean ranks and those after a change, one row per change."""
+        ranked = self._only_ranked(self.shares)
+        later = self._only_ranked(self.later)
+        repeated = (np.isnan(mean_known(later)) == ~self._ranked).all(axis=1)  # in the same cells
+        half = len(self.suite.seeds) // 2
+        before, after = (format_seeds([*self.suite.seeds][part])
+                         for part in (slice(half), slice(half, None)))  # fmt: skip
+        changes = {
+            **{f"without {name_cell(cell)}": np.delete(ranked, c, axis=1)
+               for c, cell in enumerate(self.suite.cells)},
+            f"seeds {before}": ranked[:, :, :half],
+            f"seeds {after}": ranked[:, :, half:],
+            "best of 128 designs, normalised by all data": self._only_ranked(
+                self.scores[NORMALISED_BEST.name]),
+            "median of 128 designs, normalised by all data": self._only_ranked(
+                self.scores[NORMALISED_MEDIAN.name]),
+            f"seeds {self.suite.later}": np.where(repeated[:, None, None], later, np.nan),
+        }  # fmt: skip
+        rows = []
+        for change, values in changes.items():
+            means = mean_known(values)
+            run = ~np.isnan(means).all(axis=1)
+            if run.sum() > 1:  # a part of the methods is compared with the same part
+                first = _mean_ranks(np.where(run[:, None], mean_known(ranked), np.nan))
+                rows.append(self._compare(change, first, _mean_ranks(means)))
+        middle = middle_mean(ranked.reshape(len(self.methods), -1))
+        rows.append(self._compare("interquartile mean of shares", _mean_ranks(mean_known(ranked)),
+                                  -middle))  # fmt: skip
+        return pd.DataFrame(rows, columns=["change", "tau", "methods", "best"])
+
+    def _compare(self, change: str, first: Values, second: Values) -> dict[str, Any]:
+        both = np.where(np.isnan(first), np.nan, second)
+        kept = ~np.isnan(both)
+        best = self.labels[self.methods[int(np.nanargmin(both))]] if kept.any() else ""
+        return {"change": change, "tau": agreement(first, both), "methods": int(kept.sum()),
+                "best": best}  # fmt: skip
+
+    @cached_property
+    def _ranked(self) -> "np.ndarray[Any, np.dtype[np.bool_]]":
+        """Where a method is ranked (M, C)."""
+        signs = [[self.marks.get((method, cell), Mark()).sign for cell in self.suite.cells]
+                 for method in self.methods]  # fmt: skip
+        return ~np.isnan(self.shares).all(axis=2) & (np.array(signs) == "")
+
+    def _only_ranked(self, values: Values) -> Values:
+        return np.where(self._ranked[:, :, None], values, np.nan)
+
+
+def _mean_ranks(means: Values) -> Values:
+    return mean_known(rank_in_cells(means))
+
+
+def family_of(method: str) -> str:
+    """Return the family of a method by conf/families.yaml."""
+    if method == BEST_VISIBLE_ROW:
+        return "reference"
+    return next((name for name, members in _families().items() if method in members), "other")
+
+
+@cache
+def _families() -> dict[str, list[str]]:
+    text = resources.files("ddobench.conf").joinpath("families.yaml").read_text(encoding="utf-8")
+    return dict(yaml.safe_load(text))
+
+
+def name_cell(cell: str) -> str:
+    """Return the name of a cell for reading."""
+    return cell.replace("_", " ")
+
+
+def find_matrix(
+    runs: pd.DataFrame, styles: Mapping[Key, Style], remarks: Mapping[str, tuple[str, ...]]
+) -> Matrix | None:
+    """Return the matrix of the largest suite that some method has run or declined in every cell."""
+    suites = [read_suite(entry.name) for entry in registry.entries("suite")]
+    for suite in sorted(suites, key=lambda suite: -len(suite.cells)):
+        own = _runs_of(runs, suite)
+        tried = own[own["seed"].isin([*suite.seeds]) & own["status"].isin(["ok", "declined"])]
+        methods = tried[~tried["method"].map(is_best_visible).astype(bool)]
+        if (methods.groupby("method")["cell"].nunique() == len(suite.cells)).any():
+            return _make_matrix(own, suite, styles, remarks)
+    return None
+
+
+def _runs_of(runs: pd.DataFrame, suite: Suite) -> pd.DataFrame:
+    """Return the runs of methods in their default settings, with the cell of each."""
+    cells = pd.DataFrame([*suite.cells.values()], columns=BY_SIZE).assign(cell=[*suite.cells])
+    return runs[runs["method_variant"] == ""].merge(cells, on=BY_SIZE)
+
+
+def _make_matrix(
+    runs: pd.DataFrame, suite: Suite, styles: Mapping[Key, Style],
+    remarks: Mapping[str, tuple[str, ...]],
+) -> Matrix:  # fmt: skip
+    columns = [score.name for score in (SHARE_OF_OPTIMUM, INVALID_FINAL, SECONDS_CPU,
+                                        NORMALISED_BEST, NORMALISED_MEDIAN)]  # fmt: skip
+    best = runs[runs["status"] == "ok"].drop_duplicates(["cell", "seed"])
+    best = best.assign(
+        method=BEST_VISIBLE_ROW, privileges="", digest="",
+        **{INVALID_FINAL.name: 0.0, SECONDS_CPU.name: 0.0, NORMALISED_BEST.name: np.nan,
+           NORMALISED_MEDIAN.name: np.nan,
+           SHARE_OF_OPTIMUM.name: share_of_optimum(best, BEST_VISIBLE.name)},
+    )  # fmt: skip
+    own = runs[~runs["method"].map(is_best_visible).astype(bool)]
+    runs = pd.concat([best, own])
+    later, runs = (runs[runs["seed"].isin([*seeds])] for seeds in (suite.later, suite.seeds))
+    methods = tuple(sorted(set(runs["method"])))
+    scored = scored_runs(runs)
+    marks = {key: _mark(own, remarks) for key, own in runs.groupby(["method", "cell"])}
+    names = {key[1]: style.name for key, style in styles.items() if key[2] == ""}
+    return Matrix(
+        suite, methods, {BEST_VISIBLE_ROW: BEST_VISIBLE_ROW, **names},
+        {name: _to_array(scored, methods, suite, [*suite.seeds], name) for name in columns},
+        _to_array(scored_runs(later), methods, suite, [*suite.later], SHARE_OF_OPTIMUM.name),
+        marks,
+    )  # fmt: skip
+
+
+def _mark(runs: pd.DataFrame, remarks: Mapping[str, tuple[str, ...]]) -> Mark:
+    """Mark the runs of one method in one cell."""
+    told = privileges_of(runs)
+    texts = sorted({text for digest in set(runs["digest"]) for text in remarks.get(digest, ())})
+    sign = "".join(dict.fromkeys(map(sign_of, told))) + (REMARK_SIGN if texts else "")
+    note = "; ".join([*(f"uses {PRIVILEGES.get(word, word)}" for word in told), *texts])
+    if len(scored_runs(runs)):
+        return Mark("", sign, note)
+    state = "declined" if (runs["status"] == "declined").any() else "failed"
+    return Mark(state, sign, next((text for text in runs["reason"] if text), note))
+
+
+def _to_array(
+    runs: pd.DataFrame, methods: Sequence[str], suite: Suite, seeds: Sequence[int], score: str
+) -> Values:
+    """Return a score of every run as an array (M, C, S)."""
+    axes = pd.MultiIndex.from_product([methods, [*suite.cells], seeds])
+    known = runs.drop_duplicates(["method", "cell", "seed"]).set_index(["method", "cell", "seed"])
+    values = known[score].reindex(axes).to_numpy(dtype=np.float64)
+    return values.reshape(len(methods), len(suite.cells), len(seeds))
+
+
+def describe_matrix(matrix: Matrix | None) -> Table:
+    """Describe the matrix, its cells in per cent."""
+    if matrix is None:
+        return Table("suite", "Every method in every cell", "", pd.DataFrame())
+    cells = matrix.cells.set_index(["method", "cell"], drop=False)
+    rows = [
+        row | {cell: cells.loc[(row["method"], cell)].to_dict() for cell in matrix.suite.cells}
+        for row in matrix.table.to_dict("records")
+    ]
+    columns = [
+        word_column("method", "label"),
+        word_column("family", "family"),
+        Column("mean rank", lambda row: format_span(row, "rank", 1, 1), lambda row: row["rank"]),
+        Column("IQM, %", lambda row: format_span(row, "iqm", 100, 0), lambda row: row["iqm"]),
+        *(_cell_column(cell) for cell in matrix.suite.cells),
+        number_column("CPU s", "seconds", _format_seconds),
+    ]
+    title = f"{matrix.suite.name}: every method in every cell"
+    note = explain_matrix(matrix)
+    stem = file_stem("suite", matrix.suite.name)
+    return Table("suite", title, note, matrix.cells, [Group("", stem, rows, columns)])
+
+
+def _cell_column(cell: str) -> Column:
+    return Column(name_cell(cell), lambda row: format_cell(row[cell]), lambda row: row[cell]["share"])
+
+
+def format_cell(cell: Row) -> str:
+    """Format what a cell shows: a percentage and its sign, or which hole it is."""
+    if cell["state"]:
+        return HOLES[cell["state"]]
+    return f"{format_digits(round(100 * cell['share']), 0)}{cell['sign']}"
+
+
+def describe_cell(cell: Row) -> str:
+    """Describe a method in a cell: share with interval, rank, invalid designs, cost."""
+    place = f"{cell['label']} on {name_cell(cell['cell'])}"
+    if cell["state"]:
+        words = {"declined": "declines", "failed": "failed", "missing": "not run"}[cell["state"]]
+        return f"{place}: {words}{': ' if cell['note'] else ''}{cell['note']}"
+    low, high = (format_digits(100 * cell[end], 0) for end in ("low", "high"))
+    rank = f"rank {cell['rank']:g}" if cell["rank"] == cell["rank"] else f"not ranked: {cell['note']}"
+    return (
+        f"{place}: {format_digits(100 * cell['share'], 1)} % [{low}, {high}] of the optimum, {rank}; "
+        f"{format_percent(cell['invalid'])} invalid; {_format_seconds(cell['seconds'])} CPU s; "
+        f"{cell['seeds']} seeds"
+    )
+
+
+def _format_seconds(seconds: float) -> str:
+    return f"{seconds:.3g}" if seconds == seconds else DASH
+
+
+def format_span(row: Row, name: str, scale: float, digits: int) -> str:
+    """Format a number with its interval, a dash where there is none."""
+    value, low, high = (format_digits(scale * row[f"{name}{end}"], digits)
+                        for end in ("", "_low", "_high"))  # fmt: skip
+    return value if value == DASH else f"{value} [{low}, {high}]"
+
+
+def explain_matrix(matrix: Matrix) -> str:
+    """Explain how to read the matrix."""
+    seeds, cells = format_seeds(matrix.suite.seeds), len(matrix.suite.cells)
+    return (
+        f"Share of the optimum in per cent: mean over seeds {seeds} of what a method's own choice of "
+        "128 designs is worth. 0 is the mean visible value, 100 the optimum; an invalid design counts "
+        "as the worst visible value. Ranks are within cells, averaged over the cells where a method "
+        f"is ranked, if these are half of the {cells} or more; IQM is the interquartile mean of its "
+        "shares there. Intervals (95\u00a0%) resample cells and seeds. † ‡ uses more than the visible "
+        f"table, {REMARK_SIGN} has the very form of the task: shown, not ranked in that cell. × the "
+        "method declines, ! it failed, empty: not run."
+    )
+
+
+def describe_stability(matrix: Matrix | None) -> Table:
+    """Describe how far the order of the methods depends on cells, seeds and the score."""
+    title = "How stable is the ranking?"
+    if matrix is None:
+        return Table("stability", title, "", pd.DataFrame())
+    columns = [
+        word_column("change", "change"),
+        number_column("Kendall's tau", "tau", lambda value: format_digits(value, 2)),
+        number_column("methods", "methods"),
+        word_column("best after it", "best"),
+    ]
+    note = "Kendall's tau between the mean ranks of the methods and those after one change."
+    rows = matrix.stability.to_dict("records")
+    stem = file_stem("stability", matrix.suite.name)
+    return Table("stability", title, note, matrix.stability,
+                 [Group(matrix.suite.name, stem, rows, columns)])  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A sentence, and the cells it is about."""
+
+    text: str
+    cells: tuple[str, ...] = ()
+
+
+def answer(matrix: Matrix) -> list[Answer]:
+    """Say in words what the matrix shows."""
+    ranked = matrix.table[matrix.table["rank"].notna() & (matrix.table["method"] != BEST_VISIBLE_ROW)]
+    if ranked.empty:
+        return []
+    return [
+        *_warn_unstable(matrix),
+        Answer(_describe_best(matrix, ranked)),
+        Answer(_describe_families(matrix)),
+        Answer(_describe_invalid(matrix)),
+        Answer(_describe_cheapest(ranked)),
+        *(Answer(text, tuple(cells)) for name, cells in matrix.suite.readers.items()
+          if (text := _recommend(matrix, name, cells))),
+    ]  # fmt: skip
+
+
+def _warn_unstable(matrix: Matrix) -> list[Answer]:
+    known = matrix.stability.dropna(subset="tau")
+    if known.empty or known["tau"].min() >= STABLE:
+        return []
+    least = known.loc[known["tau"].idxmin()]
+    count = int((known["tau"] < STABLE).sum())
+    return [Answer(
+        f"The ranking is not stable: {count} of {len(known)} changes take Kendall's tau below "
+        f"{STABLE}, the worst ({least['change']}) to {format_digits(least['tau'], 2)}."
+    )]  # fmt: skip
+
+
+def _describe_best(matrix: Matrix, ranked: pd.DataFrame) -> str:
+    first = ranked.iloc[0]
+    text = (
+        f"Best across {len(matrix.suite.cells)} cells: {first['label']}, mean rank "
+        f"{format_span(first, 'rank', 1, 1)} of {len(matrix.methods)}"
+    )
+    near = ranked[(ranked["rank_low"] <= first["rank_high"]) & (ranked.index != first.name)]
+    if near.empty:
+        return f"{text}; no other interval overlaps."
+    return f"{text}; the intervals of {_list_names(near['label'])} overlap."
+
+
+def _describe_families(matrix: Matrix) -> str:
+    cells = matrix.cells[(matrix.cells["sign"] == "") & (matrix.cells["state"] == "")]
+    above = [position_of(low, high) == "above"
+             for low, high in zip(cells["gain_low"], cells["gain_high"], strict=True)]  # fmt: skip
+    families = cells["method"].map(family_of)
+    wins = cells[above].groupby(families)["cell"].nunique()
+    counts = {name: int(wins.get(name, 0)) for name in dict.fromkeys(families)}
+    counts.pop("reference", None)
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    parts = ", ".join(f"{name} {count}" for name, count in ordered)
+    return (
+        "Cells in which some method of a family is shown to beat the best visible design, of "
+        f"{len(matrix.suite.cells)}: {parts}."
+    )
+
+
+def _describe_invalid(matrix: Matrix) -> str:
+    often = matrix.table[matrix.table["invalid"] >= _HARDLY].sort_values("invalid", ascending=False)
+    if often.empty:
+        return "No method proposes invalid designs in more than 1 % of cases."
+    names = [f"{row['label']} {format_percent(row['invalid'])}" for row in often.to_dict("records")]
+    rest = len(matrix.methods) - len(often)
+    return f"Share of invalid designs over all cells: {_list_names(names)}; below 1 % for {rest}."
+
+
+def _describe_cheapest(ranked: pd.DataFrame) -> str:
+    near = ranked[ranked["rank"] <= ranked["rank"].min() + 1].sort_values("seconds")
+    first = near.iloc[0]
+    return (
+        f"Cheapest within one rank of the best: {first['label']}, mean rank "
+        f"{format_digits(first['rank'], 1)}, {first['seconds']:.3g} CPU seconds a run."
+    )
+
+
+def _recommend(matrix: Matrix, reader: str, cells: Sequence[str]) -> str:
+    """Name the method of the best mean rank over some cells, among those ranked in all of them."""
+    table = matrix.cells[matrix.cells["cell"].isin([*cells])]
+    ranks = table.pivot_table("rank", ["method", "label"], "cell", aggfunc="mean").dropna()
+    if ranks.empty or len(ranks.columns) < len(cells):
+        return ""
+    method, label = ranks.mean(axis=1).sort_values(kind="stable").index[0]
+    own = table[table["method"] == method]
+    if method == BEST_VISIBLE_ROW:
+        return f"With {reader}: no method is above the best visible design."
+    above = int((own["gain_low"] > 0).sum())
+    shown = "" if len(cells) == 1 else f" in {above} of {len(cells)} cells"
+    return (
+        f"With {reader}: {label} has {format_percent(own['share'].mean())} of the optimum, "
+        f"{'shown' if above else 'not shown'} to beat the best visible design{shown if above else ''}."
+    )
+
+
+def _list_names(names: Any) -> str:
+    listed = [str(name) for name in names]
+    more = f" and {len(listed) - _LISTED} more" if len(listed) > _LISTED else ""
+    return ", ".join(listed[:_LISTED]) + more
