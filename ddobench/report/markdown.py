@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 
+from ddobench.report.answers import answer
 from ddobench.report.data import ReportData
 from ddobench.report.figures.figure import Figure
 from ddobench.report.figures.gallery import choose_leading
@@ -13,7 +14,6 @@ from ddobench.report.tables.formatting import (
     escape_markdown,
     markdown_group,
 )
-from ddobench.report.tables.matrix import answer
 from ddobench.report.tables.styles import explain_signs
 from ddobench.report.verdicts import Judgement, Outcome, Verdict, format_numbers
 

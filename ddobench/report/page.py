@@ -13,6 +13,7 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from ddobench.report.answers import answer
 from ddobench.report.data import Origins, ReportData
 from ddobench.report.figures.figure import FORMATS, Figure
 from ddobench.report.figures.gallery import choose_leading, list_omitted
@@ -32,7 +33,6 @@ from ddobench.report.tables.leaderboard import position_of
 from ddobench.report.tables.matrix import (
     BEST_VISIBLE_ROW,
     SUITE_FIRST,
-    answer,
     describe_cell,
     format_cell,
     name_cell,
@@ -114,11 +114,11 @@ def render_page(contents: Contents) -> str:
         claims=_claim_parts(contents.judged),
         claims_note=NOTE,
         overall=[_figure_part(figure, contents) for figure in aside if not figure.task],
-        overall_tables=[contents.tables[name] for name in _OVERALL],
+        overall_tables=[contents.tables[name] for name in _OVERALL if name in contents.tables],
         field_tables=[_across_tasks(contents.tables[name]) for name in _FIELD],
         matrix=data.matrix,
         answers=answer(data.matrix) if data.matrix else [],
-        suite_table=contents.tables["suite"],
+        suite_table=contents.tables.get("suite"),
         suite_first=SUITE_FIRST,
         suite_minor=("family", "IQM, %", "CPU s"),
         best_visible_row=BEST_VISIBLE_ROW,

@@ -176,8 +176,7 @@ def make_tables(data: ReportData, judged: Judgement) -> dict[str, Table]:
     """Return every table by its name."""
     notes = [INTERVAL_NOTE, *(f"{note}." for note in explain_signs(data.styles.values()))]
     tables = [
-        describe_matrix(data.matrix),
-        describe_stability(data.matrix),
+        *([describe_matrix(data.matrix), describe_stability(data.matrix)] if data.matrix else []),
         describe_leaderboard(data.board, data.scores),
         describe_scores(data.scores, notes),
         describe_protocol(data.scores, percentile_table(data.runs, data.board, data.styles)),

@@ -34,7 +34,7 @@ def mean_known(values: Values, axis: int = -1) -> Values:
 
 
 def rank_in_cells(means: Values) -> Values:
-    """Rank the methods of every cell (..., M, C), 1 for the largest; equal ones share their rank."""
+    """Rank the methods of every cell (..., M, C), 1 for the largest; equal ones share a rank."""
     means = means.round(_DIGITS)
     own, others = means[..., :, None, :], means[..., None, :, :]
     ranks = 0.5 + (others > own).sum(axis=-2) + 0.5 * (others == own).sum(axis=-2)
@@ -42,7 +42,7 @@ def rank_in_cells(means: Values) -> Values:
 
 
 def middle_mean(values: Values) -> Values:
-    """Return interquartile means over the last axis without its holes; fewer than 4 are all kept."""
+    """Return interquartile means over the last axis without its holes; up to 3 are all kept."""
     ordered = np.sort(values, axis=-1)  # holes last
     count = (~np.isnan(values)).sum(axis=-1)
     cut = count // 4
@@ -87,4 +87,6 @@ def agreement(first: Values, second: Values) -> float:
     both = ~(np.isnan(first) | np.isnan(second))
     if both.sum() < 2:
         return float("nan")
-    return float(stats.kendalltau(first[both].round(_DIGITS), second[both].round(_DIGITS)).statistic)
+    return float(
+        stats.kendalltau(first[both].round(_DIGITS), second[both].round(_DIGITS)).statistic
+    )

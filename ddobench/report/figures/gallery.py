@@ -25,7 +25,18 @@ MOST_FAMILIES = (
 )
 # The kinds of leading figures, most important first.
 KINDS = (
-    *("suite", "headline", "path", "share", "rows", "controls", "setting", "regret", "invalid", "units"),
+    *(
+        "suite",
+        "headline",
+        "path",
+        "share",
+        "rows",
+        "controls",
+        "setting",
+        "regret",
+        "invalid",
+        "units",
+    ),
     *("coverage", "plane", "ranks", "factorial", "value"),
 )
 WHOLE: tuple[FigureFunction, ...] = (  # of all runs

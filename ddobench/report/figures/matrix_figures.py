@@ -35,8 +35,8 @@ from ddobench.report.tables.matrix import (
     format_span,
     name_cell,
 )
-from ddobench.report.tables.select import BY_SIZE, SERIES
-from ddobench.report.tables.styles import look_of_method, Style
+from ddobench.report.tables.select import BY_SIZE
+from ddobench.report.tables.styles import Style, look_of_method
 
 BELOW = "#fbdcc0"  # orange: worse than the mean visible value
 HOLE = "#f1f1ee"
@@ -55,7 +55,8 @@ def suite_figures(data: ReportData) -> Iterator[Figure]:
     yield Figure("suite", file_stem("suite", name), title,
                  f"{explain_matrix(matrix)} Bold: shown to beat the best visible design. Orange: "
                  "worse than the mean visible value.",
-                 "", matrix.cells, commands, MatrixPlot(title, matrix.table), table="suite")  # fmt: skip
+                 "", matrix.cells, commands, MatrixPlot(title, matrix.table),
+                 table="suite")  # fmt: skip
     ranking = matrix.ranking
     if len(ranking.means) > 2:
         title = f"{name}: mean ranks of the methods that are ranked in every cell"
@@ -67,10 +68,10 @@ def suite_figures(data: ReportData) -> Iterator[Figure]:
     if table["seconds"].notna().any():
         title = f"{name}: cost and share of the optimum"
         text = (
-            "Interquartile mean of the shares of the optimum over the cells where a method is ranked, "
-            "with its 95\u00a0% interval over cells and seeds, against the mean CPU seconds of a run. "
-            "The line joins the methods that surpass every cheaper one, which are named. Dotted: the "
-            "best visible design, which costs nothing."
+            "Interquartile mean of the shares of the optimum over the cells where a method is "
+            "ranked, with its 95\u00a0% interval over cells and seeds, against the mean CPU "
+            "seconds of a run. The line joins the methods that surpass every cheaper one, which are "
+            "named. Dotted: the best visible design, which costs nothing."
         )
         yield Figure("suite_costs", file_stem("costs", name), title, text, "", matrix.table,
                      commands, CostPlot(title), table="suite")  # fmt: skip
@@ -90,7 +91,7 @@ def color_cell(share: float) -> tuple[str, str]:
     if share < 0:
         return BELOW, INK
     color = mpl.colormaps["Blues"](0.04 + 0.86 * min(share, 1.0))
-    return to_hex(color), "white" if share > 0.6 else INK
+    return to_hex(color), "white" if share > 0.68 else INK
 
 
 @dataclass(frozen=True)
@@ -136,9 +137,9 @@ class MatrixPlot:
                 back, ink = color_cell(own["share"])
                 axes.add_patch(Rectangle((c, r), 1, 1, facecolor=back, edgecolor="white",
                                          linewidth=0.8))  # fmt: skip
+                weight = "bold" if own["gain_low"] > 0 and not own["sign"] else "normal"
                 axes.text(c + 0.5, r + 0.5, format_cell(own), ha="center", va="center",
-                          fontsize=6.2, color=ink, parse_math=False,
-                          weight="bold" if own["gain_low"] > 0 and not own["sign"] else "normal")  # fmt: skip
+                          fontsize=6.2, color=ink, parse_math=False, weight=weight)  # fmt: skip
             if landmark:
                 axes.add_patch(Rectangle((0, r), len(cells), 1, fill=False, edgecolor=INK,
                                          linewidth=0.9, clip_on=False, zorder=5))  # fmt: skip
@@ -162,11 +163,14 @@ class CostPlot:
         front = points[points["iqm"] > before]
         for value in landmark:
             axes.axhline(value, color=BEST_VISIBLE.color, dashes=BEST_VISIBLE.dashes, linewidth=1.2)
-        axes.vlines(points["seconds"], points["iqm_low"], points["iqm_high"], color=PALE, linewidth=1)
+        axes.vlines(
+            points["seconds"], points["iqm_low"], points["iqm_high"], color=PALE, linewidth=1
+        )
         axes.plot(front["seconds"], front["iqm"], color=INK, linewidth=0.9, drawstyle="steps-post")
         for some, color in ((points, MUTED), (front, INK)):
             axes.plot(some["seconds"], some["iqm"], linestyle="none", marker="o", markersize=4.5,
-                      markerfacecolor=color, markeredgecolor="white", markeredgewidth=0.5)  # fmt: skip
+                      markerfacecolor=color, markeredgecolor="white",
+                      markeredgewidth=0.5)  # fmt: skip
         for one in front.to_dict("records"):
             axes.annotate(one["label"], (one["seconds"], one["iqm"]), (4, 4), fontsize=7.5,
                           textcoords="offset points", parse_math=False)  # fmt: skip

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import yaml
+from numpy.typing import NDArray
 
 from ddobench import registry
 from ddobench.report.tables.formatting import (
     DASH,
-    MINUS,
     Column,
     Group,
     Row,
@@ -32,10 +32,17 @@ from ddobench.report.tables.formatting import (
     number_column,
     word_column,
 )
-from ddobench.report.tables.leaderboard import position_of
 from ddobench.report.tables.select import BY_SIZE, is_best_visible, scored_runs, share_of_optimum
 from ddobench.report.tables.standings import Ranking, rank_methods
-from ddobench.report.tables.styles import PRIVILEGES, REMARK_SIGN, Key, Style, privileges_of, sign_of
+from ddobench.report.tables.styles import (
+    PRIVILEGES,
+    REMARK_SIGN,
+    SIGNS,
+    Key,
+    Style,
+    privileges_of,
+    sign_of,
+)
 from ddobench.scores import (
     BEST_VISIBLE,
     INVALID_FINAL,
@@ -43,7 +50,6 @@ from ddobench.scores import (
     NORMALISED_MEDIAN,
     SECONDS_CPU,
     SHARE_OF_OPTIMUM,
-    Score,
 )
 from ddobench.seeds import Seeds, format_seeds, parse_seeds
 from ddobench.stats.ranks import (
@@ -57,12 +63,11 @@ from ddobench.stats.ranks import (
 from ddobench.stats.samples import mean_intervals
 from ddobench.variants import format_variant
 
+Flags = NDArray[np.bool_]
 BEST_VISIBLE_ROW = "best visible design"  # the key and the label of its row
-HOLES = {"declined": "×", "failed": "!", "missing": ""}  # what a cell shows that has no score
-STABLE = 0.8  # Kendall's tau below which the order of methods depends on a choice of ours
+TIMES = "\u00d7"
+HOLES = {"declined": TIMES, "failed": "!", "missing": ""}  # what a cell shows that has no score
 SUITE_FIRST = 4  # the column of the first cell in the table for reading
-_HARDLY = 0.01  # the share of invalid designs below which a method has hardly any
-_LISTED = 5  # methods that a sentence names
 
 
 @dataclass(frozen=True)
@@ -121,12 +126,11 @@ class Matrix:
     def table(self) -> pd.DataFrame:
         """One row per method, best mean rank first, those without one last."""
         rank, middle = compare_across(self._only_ranked(self.shares))
-        enough = 2 * self._ranked.sum(axis=1) >= len(self.suite.cells)
         table = pd.DataFrame({
             "method": self.methods,
             "label": [self.labels[method] for method in self.methods],
             "family": [family_of(method) for method in self.methods],
-            **{f"rank{end}": np.where(enough, values, np.nan)
+            **{f"rank{end}": np.where(self._enough, values, np.nan)
                for end, values in (("", rank.value), ("_low", rank.low), ("_high", rank.high))},
             "iqm": middle.value, "iqm_low": middle.low, "iqm_high": middle.high,
             "ranked": self._ranked.sum(axis=1),
@@ -164,9 +168,8 @@ class Matrix:
     def ranking(self) -> Ranking:
         """Friedman's and Nemenyi's tests of the methods that are ranked in every cell."""
         means = mean_known(self._only_ranked(self.shares))
-        complete = ~np.isnan(means).any(axis=1)
-        names = [name for name, kept in zip(self.methods, complete, strict=True) if kept]
-        return rank_methods(pd.DataFrame(means[complete].T, columns=names))
+        table = pd.DataFrame(means.T, columns=[*self.methods])
+        return rank_methods(table.dropna(axis=1))
 
     @cached_property
     def stability(self) -> pd.DataFrame:
@@ -188,38 +191,36 @@ class Matrix:
                 self.scores[NORMALISED_MEDIAN.name]),
             f"seeds {self.suite.later}": np.where(repeated[:, None, None], later, np.nan),
         }  # fmt: skip
+        orders = {change: mean_known(rank_in_cells(mean_known(values)))
+                  for change, values in changes.items()}  # fmt: skip
+        orders["interquartile mean of shares"] = -middle_mean(ranked.reshape(len(ranked), -1))
         rows = []
-        for change, values in changes.items():
-            means = mean_known(values)
-            run = ~np.isnan(means).all(axis=1)
-            if run.sum() > 1:  # a part of the methods is compared with the same part
-                first = _mean_ranks(np.where(run[:, None], mean_known(ranked), np.nan))
-                rows.append(self._compare(change, first, _mean_ranks(means)))
-        middle = middle_mean(ranked.reshape(len(self.methods), -1))
-        rows.append(self._compare("interquartile mean of shares", _mean_ranks(mean_known(ranked)),
-                                  -middle))  # fmt: skip
+        for change, order in orders.items():
+            kept = self._enough & ~np.isnan(order)
+            if kept.sum() > 1:  # a part of the methods is compared with the same part
+                first = mean_known(rank_in_cells(mean_known(ranked[~np.isnan(order)])))
+                tau = agreement(first[self._enough[~np.isnan(order)]], order[kept])
+                best = int(np.argmin(np.where(kept, order, np.inf)))
+                rows.append({"change": change, "tau": tau, "methods": int(kept.sum()),
+                             "best": self.labels[self.methods[best]]})  # fmt: skip
         return pd.DataFrame(rows, columns=["change", "tau", "methods", "best"])
 
-    def _compare(self, change: str, first: Values, second: Values) -> dict[str, Any]:
-        both = np.where(np.isnan(first), np.nan, second)
-        kept = ~np.isnan(both)
-        best = self.labels[self.methods[int(np.nanargmin(both))]] if kept.any() else ""
-        return {"change": change, "tau": agreement(first, both), "methods": int(kept.sum()),
-                "best": best}  # fmt: skip
-
     @cached_property
-    def _ranked(self) -> "np.ndarray[Any, np.dtype[np.bool_]]":
+    def _ranked(self) -> Flags:
         """Where a method is ranked (M, C)."""
         signs = [[self.marks.get((method, cell), Mark()).sign for cell in self.suite.cells]
                  for method in self.methods]  # fmt: skip
-        return ~np.isnan(self.shares).all(axis=2) & (np.array(signs) == "")
+        ranked: Flags = ~np.isnan(self.shares).all(axis=2) & (np.array(signs) == "")
+        return ranked
+
+    @property
+    def _enough(self) -> Flags:
+        """Which methods are ranked in half of the cells or more (M,)."""
+        enough: Flags = 2 * self._ranked.sum(axis=1) >= len(self.suite.cells)
+        return enough
 
     def _only_ranked(self, values: Values) -> Values:
         return np.where(self._ranked[:, :, None], values, np.nan)
-
-
-def _mean_ranks(means: Values) -> Values:
-    return mean_known(rank_in_cells(means))
 
 
 def family_of(method: str) -> str:
@@ -267,18 +268,17 @@ def _make_matrix(
     columns = [score.name for score in (SHARE_OF_OPTIMUM, INVALID_FINAL, SECONDS_CPU,
                                         NORMALISED_BEST, NORMALISED_MEDIAN)]  # fmt: skip
     best = runs[runs["status"] == "ok"].drop_duplicates(["cell", "seed"])
-    best = best.assign(
-        method=BEST_VISIBLE_ROW, privileges="", digest="",
-        **{INVALID_FINAL.name: 0.0, SECONDS_CPU.name: 0.0, NORMALISED_BEST.name: np.nan,
-           NORMALISED_MEDIAN.name: np.nan,
-           SHARE_OF_OPTIMUM.name: share_of_optimum(best, BEST_VISIBLE.name)},
-    )  # fmt: skip
+    best = best.assign(method=BEST_VISIBLE_ROW, privileges="", digest="")
+    best[columns] = np.nan
+    best[[INVALID_FINAL.name, SECONDS_CPU.name]] = 0.0
+    best[SHARE_OF_OPTIMUM.name] = share_of_optimum(best, BEST_VISIBLE.name)
     own = runs[~runs["method"].map(is_best_visible).astype(bool)]
     runs = pd.concat([best, own])
     later, runs = (runs[runs["seed"].isin([*seeds])] for seeds in (suite.later, suite.seeds))
     methods = tuple(sorted(set(runs["method"])))
     scored = scored_runs(runs)
-    marks = {key: _mark(own, remarks) for key, own in runs.groupby(["method", "cell"])}
+    marks = {(str(method), str(cell)): _mark(own, remarks)
+             for (method, cell), own in runs.groupby(["method", "cell"])}  # fmt: skip
     names = {key[1]: style.name for key, style in styles.items() if key[2] == ""}
     return Matrix(
         suite, methods, {BEST_VISIBLE_ROW: BEST_VISIBLE_ROW, **names},
@@ -310,10 +310,8 @@ def _to_array(
     return values.reshape(len(methods), len(suite.cells), len(seeds))
 
 
-def describe_matrix(matrix: Matrix | None) -> Table:
+def describe_matrix(matrix: Matrix) -> Table:
     """Describe the matrix, its cells in per cent."""
-    if matrix is None:
-        return Table("suite", "Every method in every cell", "", pd.DataFrame())
     cells = matrix.cells.set_index(["method", "cell"], drop=False)
     rows = [
         row | {cell: cells.loc[(row["method"], cell)].to_dict() for cell in matrix.suite.cells}
@@ -334,14 +332,16 @@ def describe_matrix(matrix: Matrix | None) -> Table:
 
 
 def _cell_column(cell: str) -> Column:
-    return Column(name_cell(cell), lambda row: format_cell(row[cell]), lambda row: row[cell]["share"])
+    return Column(
+        name_cell(cell), lambda row: format_cell(row[cell]), lambda row: row[cell]["share"]
+    )
 
 
 def format_cell(cell: Row) -> str:
     """Format what a cell shows: a percentage and its sign, or which hole it is."""
     if cell["state"]:
         return HOLES[cell["state"]]
-    return f"{format_digits(round(100 * cell['share']), 0)}{cell['sign']}"
+    return f"{format_digits(round(100 * cell['share'], 0), 0)}{cell['sign']}"
 
 
 def describe_cell(cell: Row) -> str:
@@ -351,11 +351,13 @@ def describe_cell(cell: Row) -> str:
         words = {"declined": "declines", "failed": "failed", "missing": "not run"}[cell["state"]]
         return f"{place}: {words}{': ' if cell['note'] else ''}{cell['note']}"
     low, high = (format_digits(100 * cell[end], 0) for end in ("low", "high"))
-    rank = f"rank {cell['rank']:g}" if cell["rank"] == cell["rank"] else f"not ranked: {cell['note']}"
+    rank = (
+        f"rank {cell['rank']:g}" if cell["rank"] == cell["rank"] else f"not ranked: {cell['note']}"
+    )
     return (
-        f"{place}: {format_digits(100 * cell['share'], 1)} % [{low}, {high}] of the optimum, {rank}; "
-        f"{format_percent(cell['invalid'])} invalid; {_format_seconds(cell['seconds'])} CPU s; "
-        f"{cell['seeds']} seeds"
+        f"{place}: {format_digits(100 * cell['share'], 1)} % [{low}, {high}] of the optimum, "
+        f"{rank}; {format_percent(cell['invalid'])} invalid; "
+        f"{_format_seconds(cell['seconds'])} CPU s; {cell['seeds']} seeds"
     )
 
 
@@ -365,7 +367,7 @@ def _format_seconds(seconds: float) -> str:
 
 def format_span(row: Row, name: str, scale: float, digits: int) -> str:
     """Format a number with its interval, a dash where there is none."""
-    value, low, high = (format_digits(scale * row[f"{name}{end}"], digits)
+    value, low, high = (format_digits(round(scale * row[f"{name}{end}"], digits), digits)
                         for end in ("", "_low", "_high"))  # fmt: skip
     return value if value == DASH else f"{value} [{low}, {high}]"
 
@@ -374,21 +376,19 @@ def explain_matrix(matrix: Matrix) -> str:
     """Explain how to read the matrix."""
     seeds, cells = format_seeds(matrix.suite.seeds), len(matrix.suite.cells)
     return (
-        f"Share of the optimum in per cent: mean over seeds {seeds} of what a method's own choice of "
-        "128 designs is worth. 0 is the mean visible value, 100 the optimum; an invalid design counts "
-        "as the worst visible value. Ranks are within cells, averaged over the cells where a method "
-        f"is ranked, if these are half of the {cells} or more; IQM is the interquartile mean of its "
-        "shares there. Intervals (95\u00a0%) resample cells and seeds. † ‡ uses more than the visible "
-        f"table, {REMARK_SIGN} has the very form of the task: shown, not ranked in that cell. × the "
-        "method declines, ! it failed, empty: not run."
+        f"Share of the optimum in per cent: mean over seeds {seeds} of what a method's own choice "
+        "of 128 designs is worth. 0 is the mean visible value, 100 the optimum; an invalid design "
+        "counts as the worst visible value. Ranks are within cells, averaged over the cells where "
+        f"a method is ranked, if these are half of the {cells} or more; IQM is the interquartile "
+        "mean of its shares there. Intervals (95\u00a0%) resample cells and seeds. Signs: "
+        f"{SIGNS['graph']} {SIGNS['hidden']} uses more than the visible table, {REMARK_SIGN} has "
+        f"the very form of the task; both are shown and not ranked in that cell. {TIMES}: the "
+        "method declines. !: it failed. Empty: not run."
     )
 
 
-def describe_stability(matrix: Matrix | None) -> Table:
+def describe_stability(matrix: Matrix) -> Table:
     """Describe how far the order of the methods depends on cells, seeds and the score."""
-    title = "How stable is the ranking?"
-    if matrix is None:
-        return Table("stability", title, "", pd.DataFrame())
     columns = [
         word_column("change", "change"),
         number_column("Kendall's tau", "tau", lambda value: format_digits(value, 2)),
@@ -398,111 +398,5 @@ def describe_stability(matrix: Matrix | None) -> Table:
     note = "Kendall's tau between the mean ranks of the methods and those after one change."
     rows = matrix.stability.to_dict("records")
     stem = file_stem("stability", matrix.suite.name)
-    return Table("stability", title, note, matrix.stability,
+    return Table("stability", "How stable is the ranking?", note, matrix.stability,
                  [Group(matrix.suite.name, stem, rows, columns)])  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Answer:
-    """A sentence, and the cells it is about."""
-
-    text: str
-    cells: tuple[str, ...] = ()
-
-
-def answer(matrix: Matrix) -> list[Answer]:
-    """Say in words what the matrix shows."""
-    ranked = matrix.table[matrix.table["rank"].notna() & (matrix.table["method"] != BEST_VISIBLE_ROW)]
-    if ranked.empty:
-        return []
-    return [
-        *_warn_unstable(matrix),
-        Answer(_describe_best(matrix, ranked)),
-        Answer(_describe_families(matrix)),
-        Answer(_describe_invalid(matrix)),
-        Answer(_describe_cheapest(ranked)),
-        *(Answer(text, tuple(cells)) for name, cells in matrix.suite.readers.items()
-          if (text := _recommend(matrix, name, cells))),
-    ]  # fmt: skip
-
-
-def _warn_unstable(matrix: Matrix) -> list[Answer]:
-    known = matrix.stability.dropna(subset="tau")
-    if known.empty or known["tau"].min() >= STABLE:
-        return []
-    least = known.loc[known["tau"].idxmin()]
-    count = int((known["tau"] < STABLE).sum())
-    return [Answer(
-        f"The ranking is not stable: {count} of {len(known)} changes take Kendall's tau below "
-        f"{STABLE}, the worst ({least['change']}) to {format_digits(least['tau'], 2)}."
-    )]  # fmt: skip
-
-
-def _describe_best(matrix: Matrix, ranked: pd.DataFrame) -> str:
-    first = ranked.iloc[0]
-    text = (
-        f"Best across {len(matrix.suite.cells)} cells: {first['label']}, mean rank "
-        f"{format_span(first, 'rank', 1, 1)} of {len(matrix.methods)}"
-    )
-    near = ranked[(ranked["rank_low"] <= first["rank_high"]) & (ranked.index != first.name)]
-    if near.empty:
-        return f"{text}; no other interval overlaps."
-    return f"{text}; the intervals of {_list_names(near['label'])} overlap."
-
-
-def _describe_families(matrix: Matrix) -> str:
-    cells = matrix.cells[(matrix.cells["sign"] == "") & (matrix.cells["state"] == "")]
-    above = [position_of(low, high) == "above"
-             for low, high in zip(cells["gain_low"], cells["gain_high"], strict=True)]  # fmt: skip
-    families = cells["method"].map(family_of)
-    wins = cells[above].groupby(families)["cell"].nunique()
-    counts = {name: int(wins.get(name, 0)) for name in dict.fromkeys(families)}
-    counts.pop("reference", None)
-    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    parts = ", ".join(f"{name} {count}" for name, count in ordered)
-    return (
-        "Cells in which some method of a family is shown to beat the best visible design, of "
-        f"{len(matrix.suite.cells)}: {parts}."
-    )
-
-
-def _describe_invalid(matrix: Matrix) -> str:
-    often = matrix.table[matrix.table["invalid"] >= _HARDLY].sort_values("invalid", ascending=False)
-    if often.empty:
-        return "No method proposes invalid designs in more than 1 % of cases."
-    names = [f"{row['label']} {format_percent(row['invalid'])}" for row in often.to_dict("records")]
-    rest = len(matrix.methods) - len(often)
-    return f"Share of invalid designs over all cells: {_list_names(names)}; below 1 % for {rest}."
-
-
-def _describe_cheapest(ranked: pd.DataFrame) -> str:
-    near = ranked[ranked["rank"] <= ranked["rank"].min() + 1].sort_values("seconds")
-    first = near.iloc[0]
-    return (
-        f"Cheapest within one rank of the best: {first['label']}, mean rank "
-        f"{format_digits(first['rank'], 1)}, {first['seconds']:.3g} CPU seconds a run."
-    )
-
-
-def _recommend(matrix: Matrix, reader: str, cells: Sequence[str]) -> str:
-    """Name the method of the best mean rank over some cells, among those ranked in all of them."""
-    table = matrix.cells[matrix.cells["cell"].isin([*cells])]
-    ranks = table.pivot_table("rank", ["method", "label"], "cell", aggfunc="mean").dropna()
-    if ranks.empty or len(ranks.columns) < len(cells):
-        return ""
-    method, label = ranks.mean(axis=1).sort_values(kind="stable").index[0]
-    own = table[table["method"] == method]
-    if method == BEST_VISIBLE_ROW:
-        return f"With {reader}: no method is above the best visible design."
-    above = int((own["gain_low"] > 0).sum())
-    shown = "" if len(cells) == 1 else f" in {above} of {len(cells)} cells"
-    return (
-        f"With {reader}: {label} has {format_percent(own['share'].mean())} of the optimum, "
-        f"{'shown' if above else 'not shown'} to beat the best visible design{shown if above else ''}."
-    )
-
-
-def _list_names(names: Any) -> str:
-    listed = [str(name) for name in names]
-    more = f" and {len(listed) - _LISTED} more" if len(listed) > _LISTED else ""
-    return ", ".join(listed[:_LISTED]) + more
