@@ -106,10 +106,10 @@ def test_the_true_value_of_the_best_visible_design_counts_where_values_are_noisy
     assert cell_of(matrix, BEST_VISIBLE_ROW, NK)["share"] == pytest.approx(0.3, abs=0.01)
 
 
-def test_who_is_told_more_or_has_the_form_of_the_task_is_shown_and_not_ranked_there() -> None:
-    told = [row | ({"privileges": "graph"} if row["task"] == "nk" else {})
+def test_who_uses_more_or_has_the_form_of_the_task_is_shown_and_not_ranked_there() -> None:
+    graph = [row | ({"privileges": "graph"} if row["task"] == "nk" else {})
             for row in rows_of("fgm", 0.9)]  # fmt: skip
-    matrix = matrix_of(told, rows_of("units", 0.8), rows_of("ga", 0.7),
+    matrix = matrix_of(graph, rows_of("units", 0.8), rows_of("ga", 0.7),
                        **{f"units-{CHAIN}": ("has the form",)})  # fmt: skip
     assert [format_cell(cell_of(matrix, "fgm", cell)) for cell in (NK, CHAIN)] == ["90†", "90"]
     assert format_cell(cell_of(matrix, "units", CHAIN)) == "80¶"

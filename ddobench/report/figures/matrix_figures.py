@@ -70,8 +70,8 @@ def suite_figures(data: ReportData) -> Iterator[Figure]:
         text = (
             "Interquartile mean of the shares of the optimum over the cells where a method is "
             "ranked, with its 95\u00a0% interval over cells and seeds, against the mean CPU "
-            "seconds of a run. The line joins the methods that surpass every cheaper one, which are "
-            "named. Dotted: the best visible design, which costs nothing."
+            "seconds of a run. The line joins the methods that surpass every cheaper one, which "
+            "are named. Dotted: the best visible design, which costs nothing."
         )
         yield Figure("suite_costs", file_stem("costs", name), title, text, "", matrix.table,
                      commands, CostPlot(title), table="suite")  # fmt: skip

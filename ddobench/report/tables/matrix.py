@@ -290,10 +290,10 @@ def _make_matrix(
 
 def _mark(runs: pd.DataFrame, remarks: Mapping[str, tuple[str, ...]]) -> Mark:
     """Mark the runs of one method in one cell."""
-    told = privileges_of(runs)
+    used = privileges_of(runs)
     texts = sorted({text for digest in set(runs["digest"]) for text in remarks.get(digest, ())})
-    sign = "".join(dict.fromkeys(map(sign_of, told))) + (REMARK_SIGN if texts else "")
-    note = "; ".join([*(f"uses {PRIVILEGES.get(word, word)}" for word in told), *texts])
+    sign = "".join(dict.fromkeys(map(sign_of, used))) + (REMARK_SIGN if texts else "")
+    note = "; ".join([*(f"uses {PRIVILEGES.get(word, word)}" for word in used), *texts])
     if len(scored_runs(runs)):
         return Mark("", sign, note)
     state = "declined" if (runs["status"] == "declined").any() else "failed"
