@@ -48,8 +48,8 @@ def _warn_unstable(matrix: Matrix) -> list[Answer]:
     least = known.sort_values("tau", kind="stable").iloc[0]
     count = int((known["tau"] < STABLE).sum())
     return [Answer(
-        f"The ranking is not stable: {count} of {len(known)} changes take Kendall's tau below "
-        f"{STABLE}, the worst ({least['change']}) to {format_digits(least['tau'], 2)}.",
+        f"The ranking is not stable: Kendall's tau is below {STABLE} after {count} of {len(known)} "
+        f"changes, {format_digits(least['tau'], 2)} after the worst ({least['change']}).",
         first=True,
     )]  # fmt: skip
 

@@ -138,6 +138,13 @@ def test_a_method_in_few_cells_has_no_mean_rank_and_comes_last() -> None:
     assert "linear" not in matrix.ranking.means.index
 
 
+def test_of_two_versions_of_a_method_the_last_one_run_counts() -> None:
+    old, new = rows_of("ga", 0.9, digest="old"), rows_of("ga", 0.6, digest="new", finished="2026")
+    matrix = matrix_of(old, new, rows_of("linear", 0.7))
+    assert list(matrix.table["label"]) == ["Linear", "Ga", BEST_VISIBLE_ROW]
+    assert cell_of(matrix, "ga", NK)["share"] == pytest.approx(0.6, abs=0.01)
+
+
 def test_other_seeds_are_only_used_to_test_the_ranking() -> None:
     both = [rows_of("ga", 0.7), rows_of("linear", 0.6)]
     later = [rows_of("ga", 0.3, seeds=range(10, 20)), rows_of("linear", 0.4, seeds=range(10, 20))]
@@ -165,8 +172,8 @@ def test_the_answer_names_the_best_the_families_the_invalid_and_the_cheapest() -
 def test_the_first_sentence_says_if_the_ranking_is_not_stable_or_nothing_helps() -> None:
     shaky = matrix_of(rows_of("ga", 0.9, normalised_p50=0.1), rows_of("linear", 0.7))
     assert answer(shaky)[0].text == (
-        "The ranking is not stable: 1 of 9 changes take Kendall's tau below 0.8, the worst "
-        "(median of 128 designs, normalised by all data) to \u22121.00."
+        "The ranking is not stable: Kendall's tau is below 0.8 after 1 of 9 changes, \u22121.00 "
+        "after the worst (median of 128 designs, normalised by all data)."
     )
     poor = [one.text for one in answer(matrix_of(rows_of("ga", 0.2)))]
     assert any(text.startswith("No method is better than the best visible design") for text in poor)

@@ -1,4 +1,4 @@
-"""Every method in every cell of a suite: shares of the optimum, ranks, and the answer in words.
+"""Every method in every cell of a suite: shares of the optimum, ranks, and how stable these are.
 
 A suite (conf/suite) is a fixed list of cells: a task with its sizes and settings. The matrix has a
 row per method in its default settings, and one for the best visible design. Methods are ranked in
@@ -94,7 +94,7 @@ def read_suite(name: str) -> Suite:
                       if key.startswith("task.")}  # fmt: skip
         size = {**settings, "task_variant": format_variant(departures), "budget": "full"}
         cells[str(cell)] = tuple(size[key] for key in BY_SIZE)
-    return Suite(name, cells, parse_seeds(own["seeds"]), own["readers"])
+    return Suite(name, cells, parse_seeds(own["seeds"]), own.get("readers", {}))
 
 
 @dataclass(frozen=True)
@@ -256,9 +256,16 @@ def find_matrix(
 
 
 def _runs_of(runs: pd.DataFrame, suite: Suite) -> pd.DataFrame:
-    """Return the runs of methods in their default settings, with the cell of each."""
+    """Return the runs of methods in their default settings, with the cell of each.
+
+    Of several versions of a method, which have a digest as their variant, the last one run counts.
+    """
     cells = pd.DataFrame([*suite.cells.values()], columns=BY_SIZE).assign(cell=[*suite.cells])
-    return runs[runs["method_variant"] == ""].merge(cells, on=BY_SIZE)
+    own = runs[runs["method_variant"].str.fullmatch(r"|digest=\S+")].merge(cells, on=BY_SIZE)
+    last = own.sort_values("finished", kind="stable").drop_duplicates(
+        ["method", "cell"], keep="last"
+    )
+    return own.merge(last[["method", "cell", "digest"]])
 
 
 def _make_matrix(
@@ -279,7 +286,8 @@ def _make_matrix(
     scored = scored_runs(runs)
     marks = {(str(method), str(cell)): _mark(own, remarks)
              for (method, cell), own in runs.groupby(["method", "cell"])}  # fmt: skip
-    names = {key[1]: style.name for key, style in styles.items() if key[2] == ""}
+    names = {method: style.name.removesuffix(f", {variant}")
+             for (_, method, variant), style in styles.items()}  # fmt: skip
     return Matrix(
         suite, methods, {BEST_VISIBLE_ROW: BEST_VISIBLE_ROW, **names},
         {name: _to_array(scored, methods, suite, [*suite.seeds], name) for name in columns},
