@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ddobench.task_view import TaskView
 
 _ARGUMENTS = ("method", "task", "d", "n", "seed", "results_dir", "many")  # of `run`, by name
-_COMMAND_LINE = ("experiment", "plan")  # of sweeps, which are loops here
+_COMMAND_LINE = ("experiment", "suite", "plan")  # of sweeps, which are loops here
 
 
 def run(

@@ -58,7 +58,7 @@ LISTED = 1_000  # points that a plan lists
 FOLDERS = ("results_dir", "report_dir")  # keys whose value is a folder
 WHOLE_SWEEP = (
     "plan", "describe", "many", "results_dir", "seeds_per_job", "memory_gb", "isolate",
-    "experiment",
+    "experiment", "suite",
 )  # fmt: skip
 QUOTES = "'\""
 _SEED = re.compile(r"\+{0,2}seed=(.*)", re.DOTALL)

@@ -15,6 +15,7 @@ USAGE = """\
   python -m ddobench -m 'method=glob(*)' d=10,20 seed=0-9,20-24    several keys at once
   python -m ddobench task=chain d=41 describe=true                 what its rows cover
   python -m ddobench -m experiment=regret                          a published figure
+  python -m ddobench -m suite=ddobench-1 method=fgm                a method on fixed tasks
   python -m ddobench.report                                        figures, tables and a page
   python -m ddobench.compare A B                                   two sets of runs side by side
   python -m ddobench.propose table.csv --target y                  new designs for rows of yours
@@ -30,10 +31,11 @@ GROUPS = {
     "Searches": "search",
     "Rules to select settings by": "select",
     "Experiments": "experiment",
+    "Suites": "suite",
     "Launchers, for many cores or machines": "launcher",
 }
 KEYS = {
-    "task, method, experiment": "one of those above",
+    "task, method, experiment, suite": "one of those above",
     "latent, axes, graph, surrogate, search": "the parts of a method, one of those above",
     "select": "a rule that chooses settings of the method on visible rows, one of those above",
     "d, n": "design dimensions and visible rows; each task brings its default",

@@ -26,6 +26,7 @@ from ddobench.report.diagnostic_checks import LARGEST, keep_usable
 from ddobench.report.tables.choices import choice_table, read_judgements
 from ddobench.report.tables.factorial import Factorial, find_factorials
 from ddobench.report.tables.leaderboard import leaderboard, score_table
+from ddobench.report.tables.matrix import Matrix, find_matrix
 from ddobench.report.tables.paired import control_table, pair_table
 from ddobench.report.tables.select import (
     BY_SIZE,
@@ -79,6 +80,7 @@ class ReportData:
     provenance: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by path
     folder: Path | None = None  # where the paths of the runs start
     left_out: Mapping[str, str] = field(default_factory=dict)  # reasons, by the path of a file
+    remarks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by digest
     warned: set[str] = field(default_factory=set)  # paths of runs with unusable diagnostics
 
     def diagnostics(self, path: str) -> dict[str, Any]:
@@ -130,6 +132,11 @@ class ReportData:
     def standings(self) -> pd.DataFrame:
         """The standings of every line-up."""
         return standing_table(self.lineups, self.styles)
+
+    @cached_property
+    def matrix(self) -> Matrix | None:
+        """Every method in every cell of a suite, if the runs of one are here."""
+        return find_matrix(self.runs, self.styles, self.remarks)
 
     @cached_property
     def sweeps(self) -> list[Sweep]:
@@ -202,7 +209,8 @@ class ReportData:
         runs = runs.sort_values([*BY_SIZE, *SERIES, "seed"], ignore_index=True)
         shown = set(runs[["task", "task_variant", "d", "n"]].itertuples(index=False, name=None))
         kept = [p for p in samples if (p.task, p.task_variant, p.d, p.n) in shown]
-        return cls(runs, assign_styles(runs, remarks), kept, _curves_of(runs, curves), len(stored))
+        return cls(runs, assign_styles(runs, remarks), kept, _curves_of(runs, curves), len(stored),
+                   remarks=remarks or {})  # fmt: skip
 
 
 def read_sources(sources: Sequence[str | Path], like: pd.DataFrame | None = None) -> store.Survey:

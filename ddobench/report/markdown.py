@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 
+from ddobench.report.answers import answer
 from ddobench.report.data import ReportData
 from ddobench.report.figures.figure import Figure
 from ddobench.report.figures.gallery import choose_leading
@@ -27,7 +28,10 @@ def write_readme(
         return "\n".join([*parts, "Nothing is stored yet.\n"])
     summary = summarise(data, judged)
     leading = choose_leading(figures)
+    answers = answer(data.matrix) if data.matrix else []
     parts += [
+        *(f"- {_text(one.text)}" for one in answers),
+        *([""] if answers else []),
         f"1. {_text(summary.best)}",
         *(f"   - {_text(line)}" for line in summary.by_task),
         f"2. {_text(summary.invalid)}",

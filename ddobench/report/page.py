@@ -13,10 +13,12 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from ddobench.report.answers import answer
 from ddobench.report.data import Origins, ReportData
 from ddobench.report.figures.figure import FORMATS, Figure
 from ddobench.report.figures.gallery import choose_leading, list_omitted
 from ddobench.report.figures.graph_figures import choose_samples
+from ddobench.report.figures.matrix_figures import color_cell
 from ddobench.report.single_runs import DIGITS, first_addresses, gather_single_runs, pack
 from ddobench.report.summary import summarise
 from ddobench.report.tables.formatting import (
@@ -28,6 +30,13 @@ from ddobench.report.tables.formatting import (
     format_ranges,
 )
 from ddobench.report.tables.leaderboard import position_of
+from ddobench.report.tables.matrix import (
+    BEST_VISIBLE_ROW,
+    SUITE_FIRST,
+    describe_cell,
+    format_cell,
+    name_cell,
+)
 from ddobench.report.tables.select import BY_SIZE, SERIES
 from ddobench.report.tables.styles import explain_signs, paper_of
 from ddobench.report.verdicts import (
@@ -44,7 +53,7 @@ from ddobench.stats.samples import FEW
 MOST_BYTES = 1_000_000  # of the figures in the page, so that it opens quickly on a phone
 FIRST_SWEEP = "python -m ddobench -m 'method=glob(*)' task=quadratic d=10,20,40 seed=0-9"
 _OF_TASK = ("controls", "settings", "choices", "pairs", "scores")  # tables in a task's section
-_OVERALL = ("standings", "cross", "cross_levels")  # tables across tasks
+_OVERALL = ("stability", "standings", "cross", "cross_levels")  # tables across tasks
 _FIELD = ("parity", "protocol")  # tables in the form of other papers
 
 
@@ -78,10 +87,14 @@ def render_page(contents: Contents) -> str:
         "formula": set_formula,
         "sort_value": format_sort_value,
         "pack": pack,
+        "cell_name": name_cell,
+        "cell_number": format_cell,
+        "cell_text": describe_cell,
+        "at": lambda items, place: items[place],
     }
     data = contents.data
     script = environment.get_template("script.js").render()
-    leading = choose_leading(contents.figures)
+    leading = [one for one in choose_leading(contents.figures) if one.kind != "suite"]
     sizes = np.cumsum([len(contents.svgs[figure.name]) for figure in leading])
     aside = [figure for figure in contents.figures if figure not in leading]
     addresses = first_addresses(data.runs)
@@ -101,8 +114,15 @@ def render_page(contents: Contents) -> str:
         claims=_claim_parts(contents.judged),
         claims_note=NOTE,
         overall=[_figure_part(figure, contents) for figure in aside if not figure.task],
-        overall_tables=[contents.tables[name] for name in _OVERALL],
+        overall_tables=[contents.tables[name] for name in _OVERALL if name in contents.tables],
         field_tables=[_across_tasks(contents.tables[name]) for name in _FIELD],
+        matrix=data.matrix,
+        answers=answer(data.matrix) if data.matrix else [],
+        suite_table=contents.tables.get("suite"),
+        suite_first=SUITE_FIRST,
+        suite_minor=("family", "IQM, %", "CPU s"),
+        best_visible_row=BEST_VISIBLE_ROW,
+        cell_look=color_cell,
         leads=leads,
         other_boards=[group for group in board if group not in leads],
         omitted=list_omitted(data),

@@ -30,6 +30,7 @@ from ddobench.report.tables.leaderboard import (
     describe_leaderboard,
     describe_scores,
 )
+from ddobench.report.tables.matrix import describe_matrix, describe_stability
 from ddobench.report.tables.paired import describe_controls, describe_pairs
 from ddobench.report.tables.protocol import (
     describe_parity,
@@ -175,6 +176,7 @@ def make_tables(data: ReportData, judged: Judgement) -> dict[str, Table]:
     """Return every table by its name."""
     notes = [INTERVAL_NOTE, *(f"{note}." for note in explain_signs(data.styles.values()))]
     tables = [
+        *([describe_matrix(data.matrix), describe_stability(data.matrix)] if data.matrix else []),
         describe_leaderboard(data.board, data.scores),
         describe_scores(data.scores, notes),
         describe_protocol(data.scores, percentile_table(data.runs, data.board, data.styles)),

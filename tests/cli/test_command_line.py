@@ -267,6 +267,14 @@ def test_an_experiment_can_be_reduced_to_a_method_without_its_parts(ddobench: Ca
     assert "no effect" not in out
 
 
+def test_a_suite_runs_a_method_in_its_cells(ddobench: Caller) -> None:
+    code, out, err = ddobench("-m", "suite=ddobench-1-lite", "method=naive", "plan=true")
+    assert code == 0, err
+    places = [line.partition(":")[0] for line in out.splitlines() if "10 of 10 seeds" in line]
+    cells = ("chain d=21 n=2000", "surface d=30 n=3000", "nk d=40 n=2000", "tfbind8 d=8 n=2000")
+    assert places == [f"naive on {cell}" for cell in cells]
+
+
 def test_a_launcher_without_a_sweep_gets_an_error(ddobench: Caller) -> None:
     code, _, err = ddobench("method=naive", "hydra/launcher=basic")
     assert code == 2
@@ -449,7 +457,9 @@ def test_many_runs_run_if_asked_for_by_name(
     assert ddobench.seeds() == [0, 1, 2, 3, 4, 5]
 
 
-@pytest.mark.parametrize("key", ["plan=true,false", "experiment=regret,signs", "many=true,false"])
+@pytest.mark.parametrize(
+    "key", ["plan=true,false", "experiment=regret,signs", "suite=a,b", "many=true,false"]
+)
 def test_what_holds_for_a_whole_sweep_is_not_swept(ddobench: Caller, key: str) -> None:
     code, _, err = ddobench("method=naive", "-m", key)
     assert code == 2

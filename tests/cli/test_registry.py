@@ -80,7 +80,7 @@ def test_what_ships_is_listed_in_order_with_words_for_people() -> None:
     assert {"fgm", "full_quadratic", "naive"} <= set(names("method"))
     assert "quadratic" in names("task")
     assert names("method") == sorted(names("method"))
-    for group in ("task", "method", "latent", "axes", "graph", "experiment"):
+    for group in ("task", "method", "latent", "axes", "graph", "experiment", "suite"):
         for entry in registry.entries(group):
             assert entry.summary, f"{group}/{entry.name} says nothing about itself"
 
@@ -94,8 +94,8 @@ def test_methods_have_different_labels() -> None:
 def test_the_top_keys_of_a_run_are_those_a_user_types() -> None:
     assert set(registry.top_keys("run")) == {
         "method", "task", "d", "n", "seed", "results_dir", "device", "seeds_per_job", "budget",
-        "experiment", "select", "plan", "describe", "many", "allow_code", "isolate", "timeout",
-        "memory_gb",
+        "experiment", "suite", "select", "plan", "describe", "many", "allow_code", "isolate",
+        "timeout", "memory_gb",
         *registry.PARTS,
     }  # fmt: skip
 

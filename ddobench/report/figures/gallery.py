@@ -8,7 +8,13 @@ import pandas as pd
 
 from ddobench.progress import track
 from ddobench.report.data import ReportData
-from ddobench.report.figures import design_figures, graph_figures, line_figures, row_figures
+from ddobench.report.figures import (
+    design_figures,
+    graph_figures,
+    line_figures,
+    matrix_figures,
+    row_figures,
+)
 from ddobench.report.figures.figure import Figure, FigureFunction
 from ddobench.report.tables.formatting import name_runs
 from ddobench.report.tables.select import BY_N
@@ -19,10 +25,22 @@ MOST_FAMILIES = (
 )
 # The kinds of leading figures, most important first.
 KINDS = (
-    *("headline", "path", "share", "rows", "controls", "setting", "regret", "invalid", "units"),
+    *(
+        "suite",
+        "headline",
+        "path",
+        "share",
+        "rows",
+        "controls",
+        "setting",
+        "regret",
+        "invalid",
+        "units",
+    ),
     *("coverage", "plane", "ranks", "factorial", "value"),
 )
 WHOLE: tuple[FigureFunction, ...] = (  # of all runs
+    matrix_figures.suite_figures,
     line_figures.headline,
     graph_figures.true_graphs,
     design_figures.marginals,

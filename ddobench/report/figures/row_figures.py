@@ -105,7 +105,7 @@ def mean_ranks(data: ReportData) -> Iterator[Figure]:
             file_stem("ranks", *tasks, f"{len(lineup.methods)}-methods",
                       "" if lineup.budget == "full" else lineup.budget),
             title,
-            " ".join([_explain_ranks(ranking, tasks), _explain_position(ranking, looks), *notes]),
+            " ".join([explain_ranks(ranking, tasks), explain_position(ranking, looks), *notes]),
             "",
             table,
             data.commands(lineup.runs[[*BY_SIZE, *SERIES]].drop_duplicates()),
@@ -147,13 +147,14 @@ def _find_best_visible(ranking: Ranking) -> str:
     return next(name for name in names if name == BEST_VISIBLE.name or is_best_visible(name))
 
 
-def _explain_ranks(ranking: Ranking, tasks: list[str]) -> str:
+def explain_ranks(ranking: Ranking, tasks: list[str], blocks: str = "sizes") -> str:
+    """Explain how ranks were averaged and tested."""
     text = (
         "Ranks by the mean final value over common seeds, averaged over "
-        f"{ranking.blocks} sizes of {', '.join(tasks)}."
+        f"{ranking.blocks} {blocks} of {', '.join(tasks)}."
     )
     if not ranking.groups:
-        return f"{text} There are too few sizes to test the differences."
+        return f"{text} There are too few {blocks} to test the differences."
     p = format_p(ranking.p)
     return (
         f"{text} Bars join methods whose mean ranks are not shown to differ at the 5\u00a0% level "
@@ -161,7 +162,7 @@ def _explain_ranks(ranking: Ranking, tasks: list[str]) -> str:
     )
 
 
-def _explain_position(ranking: Ranking, looks: Mapping[str, Style]) -> str:
+def explain_position(ranking: Ranking, looks: Mapping[str, Style]) -> str:
     """List the methods that rank worse than the best visible design."""
     rank = ranking.means[_find_best_visible(ranking)]
     worse = [looks[str(name)].label for name in ranking.means[ranking.means > rank].index]
@@ -210,7 +211,7 @@ class RankPlot:
 
     def _draw_axis(self, axes: Axes, methods: int) -> None:
         axes.plot([1, methods], [0, 0], color=INK, linewidth=0.9, clip_on=False)
-        for rank in range(1, methods + 1):
+        for rank in range(1, methods + 1, ceil(methods / 10)):
             axes.plot([rank] * 2, [0, -0.16], color=INK, linewidth=0.9, clip_on=False)
             _annotate(axes, str(rank), (rank, -0.16), (0, 2), ha="center", va="bottom", fontsize=8)
         _annotate(axes, "mean rank,\n1 is best", (methods, 0), (14, 0), ha="left", va="center")

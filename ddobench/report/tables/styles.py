@@ -21,7 +21,8 @@ import pandas as pd
 from matplotlib.colors import is_color_like, to_hex, to_rgb
 
 from ddobench.errors import UsageError
-from ddobench.registry import read_choice
+from ddobench.registry import PARTS, read_choice
+from ddobench.variants import split_variant
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "*", "d", "8")  # all filled
 LINES: dict[str, tuple[float, ...]] = {  # on, off, ... in line widths; empty: solid
@@ -33,7 +34,7 @@ LINES: dict[str, tuple[float, ...]] = {  # on, off, ... in line widths; empty: s
 }
 BEST_VISIBLE_ROLE, REFERENCE, USUAL = "nothing", "reference", "usual"  # roles on a card
 SIGNS = {"graph": "†", "hidden": "‡"}  # of privileges
-_PRIVILEGES = {"graph": "the true graph", "hidden": "the hidden coordinates"}
+PRIVILEGES = {"graph": "the true graph", "hidden": "the hidden coordinates"}
 _OTHER_SIGN = "§"
 REMARK_SIGN = "¶"
 DASHES = tuple(LINES.values())
@@ -190,7 +191,7 @@ def explain_signs(styles: Iterable[Style]) -> list[str]:
     used = {privilege for style in shown for privilege in style.privileges}
     remarks = {remark for style in shown for remark in style.remarks}
     return [
-        *(f"{sign_of(name)} uses {_PRIVILEGES.get(name, name)}" for name in sorted(used)),
+        *(f"{sign_of(name)} uses {PRIVILEGES.get(name, name)}" for name in sorted(used)),
         *(f"{REMARK_SIGN} {remark}" for remark in sorted(remarks)),
     ]
 
@@ -219,8 +220,10 @@ def find_remarks(
     """Return the remarks on each configuration that has any, by its digest."""
     found = {}
     for row in runs.drop_duplicates("digest").to_dict("records"):
-        config = configs.get(row["digest"], {})
-        own = {**(config.get("method") or {}), "task": config.get("task")}
+        config = configs.get(row["digest"])
+        own = _written_settings(row) if config is None else {
+            **(config.get("method") or {}), "task": config.get("task"),
+        }  # fmt: skip
         texts = tuple(
             str(remark["text"])
             for remark in declared
@@ -229,6 +232,21 @@ def find_remarks(
         if texts:
             found[str(row["digest"])] = texts
     return found
+
+
+def _written_settings(row: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return the settings of a published score: those of its files, changed as its variants say."""
+    parts = {part: read_choice(part, row[part]) for part in PARTS if isinstance(row.get(part), str)}
+    task = {**read_choice("task", row["task"]), **split_variant(row["task_variant"])}
+    settings = {**read_choice("method", row["method"]), **parts, "task": task}
+    for name, value in split_variant(row["method_variant"]).items():
+        *above, last = name.split(".")
+        node: Any = settings
+        for key in above:
+            node = node.setdefault(key, {}) if isinstance(node, dict) else {}
+        if isinstance(node, dict) and (above or name not in parts):
+            node[last] = value
+    return settings
 
 
 def _read(settings: Any, row: Mapping[Any, Any], name: str) -> str | None:

@@ -6,6 +6,8 @@
 
 {% include "filter.js" %}
 
+{% include "matrix.js" %}
+
 {% include "chart.js" %}
 
 {% include "circle.js" %}
@@ -20,6 +22,7 @@ function activate(part) {
   for (const element of part.querySelectorAll(".scripted")) element.hidden = false;
   for (const element of part.querySelectorAll(".unscripted")) element.hidden = true;
   for (const table of part.querySelectorAll("table.sortable")) makeSortable(table);
+  for (const table of part.querySelectorAll("table.matrix")) makeReadout(table);
   for (const form of part.querySelectorAll("form.filter")) makeFilter(form);
 }
 
