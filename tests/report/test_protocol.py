@@ -8,6 +8,7 @@ import pytest
 
 from ddobench import registry
 from ddobench.cli.hooks import specify_points
+from ddobench.report.readme_tables import PUBLISHED
 from ddobench.report.tables.formatting import DASH, markdown_group, to_latex
 from ddobench.report.tables.protocol import (
     LABS,
@@ -140,6 +141,14 @@ def test_published_rows_name_methods_and_variants_that_exist_and_sources() -> No
             assert spec.n == task["n"]
             assert entry["differs"]
             assert any(lab in entry for lab in LABS)
+
+
+def test_a_faithful_method_reaches_a_published_best_and_median() -> None:
+    parity = pd.read_csv(PUBLISHED / "tables" / "parity.csv", keep_default_na=False)
+    reached = parity.loc[parity["method_variant"] == ""].set_index("method")["parity"]
+    for entry in registry.entries("method"):
+        if entry.fidelity == "faithful":
+            assert reached[entry.name] == "best reached, median reached"
 
 
 def test_papers_have_a_doi() -> None:
