@@ -312,13 +312,17 @@ def test_an_experiment_may_be_a_union_of_sweeps(ddobench: Caller) -> None:
         "ga on rbf d=5 n=40 search.steps=20: 1 of 1 seeds to run",
         "fgm on rbf d=5 n=40 latent=identity graph=true search=ascent search.steps=20: "
         "1 of 1 seeds to run",
+        "ga on rbf d=5 n=40 surrogate=mlp search.steps=20: 1 of 1 seeds to run",
+        "fgm on rbf d=5 n=40 latent=identity graph=true training=adam search=ascent "
+        "search.steps=20: 1 of 1 seeds to run",
         f"what they cost is not known, as no run like them is stored in {ddobench.results}: "
         "run one seed of each to know",
-        "5 of 5 runs to do; plan=true runs nothing",
+        "7 of 7 runs to do; plan=true runs nothing",
     ], err
     code, _, err = ddobench(*words)
     assert code == 0, err
-    assert sorted(load(ddobench.results)["method"]) == ["fgm", "ga", "linear", "naive", "random"]
+    ran = load(ddobench.results)["method"]
+    assert sorted(ran) == ["fgm", "fgm", "ga", "ga", "linear", "naive", "random"]
 
 
 @pytest.mark.slow
