@@ -24,6 +24,7 @@ Beside its published numbers: python -m ddobench -m experiment=parity
 Command: python -m ddobench -m method=bo_qei task=chain d=41 seed=0-9
 """
 
+import warnings
 from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -117,11 +118,16 @@ class Improvement:
         self, size: int, pending: Tensor, stream: Stream, search: QLogEI
     ) -> Tensor:  # (size, e)
         """Return the best batch that is found."""
+        from botorch.exceptions.warnings import BadInitialCandidatesWarning
         from botorch.optim import optimize_acqf
         from botorch.utils.sampling import manual_seed
 
         seed = int(stream.integers(2**31 - 1, 1)[0])
-        with manual_seed(seed):  # for what botorch draws; restores the state
+        with (
+            manual_seed(seed),  # for what botorch draws; restores the state
+            warnings.catch_warnings(),  # if no start is better than another, any will do
+        ):
+            warnings.simplefilter("ignore", BadInitialCandidatesWarning)
             batch, _ = optimize_acqf(
                 self.log_value(pending, search.draws, seed),
                 self.bounds,
