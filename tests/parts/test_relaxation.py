@@ -168,7 +168,7 @@ def test_normal_scores_of_categories_are_their_codes_standardised(latent: Latent
 
 
 def test_too_many_features_are_declined_and_counted() -> None:
-    many = Dataset(torch.zeros(1, 5, 32), torch.zeros(1, 5), Space(32, (32,) * 32))
+    many = Dataset(torch.zeros(1, 3000, 32), torch.zeros(1, 3000), Space(32, (32,) * 32))
     for surrogate, features in ((QuadraticRidge(), "493,520"), (AdditiveRidge(), "59,520")):
         reason = line_up(Stitched(), surrogate, Cautious()).declines(many)
         assert reason is not None
