@@ -31,7 +31,7 @@ ranking, in sd (chain, seeds 0-9, paired 95 % interval; `experiment=training`, t
     10,000, 11     0.10 [0.07, 0.12]     0.10 [0.05, 0.17]    -0.01 [-0.14, 0.16]
     10,000, 21     0.10 [0.06, 0.17]    -0.02 [-0.20, 0.16]   -0.23 [-0.34, -0.11]
     10,000, 31     0.13 [0.08, 0.19]    -0.17 [-0.47, 0.15]   -0.10 [-0.29, 0.13]
-    10,000, 41     0.12 [0.05, 0.18]     0.19 [-0.08, 0.41]    0.09 [0.00, 0.21]
+    10,000, 41     0.12 [0.05, 0.18]     0.19 [-0.08, 0.41]    0.09 [-0.00, 0.21]
 
 The ascent takes 50 plain gradient steps of 0.005 sqrt(d) in the codes (`search=ascent_codes`), by
 the paper's sentence that "methods that use VAEs have 10 times smaller gradient ascent learning

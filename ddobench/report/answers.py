@@ -63,8 +63,8 @@ def _describe_best(matrix: Matrix, ranked: pd.DataFrame) -> str:
     visible = float(matrix.table.loc[matrix.table["method"] == BEST_VISIBLE_ROW, "rank"].iloc[0])
     if visible < first["rank"]:
         return (
-            f"No method is better than the best visible design across {len(matrix.suite.cells)} "
-            f"cells, which has the mean rank {format_digits(visible, 1)}; the first is "
+            "No ranked method is better than the best visible design across "
+            f"{len(matrix.suite.cells)} cells, which has the mean rank {format_digits(visible, 1)}; the first is "
             f"{first['label']} with {format_span(first, 'rank', 1, 1)}."
         )
     near = ranked[(ranked["rank_low"] <= first["rank_high"]) & (ranked.index != first.name)]

@@ -25,19 +25,8 @@ MOST_FAMILIES = (
 )
 # The kinds of leading figures, most important first.
 KINDS = (
-    *(
-        "suite",
-        "headline",
-        "path",
-        "share",
-        "rows",
-        "controls",
-        "setting",
-        "regret",
-        "invalid",
-        "units",
-    ),
-    *("coverage", "plane", "ranks", "factorial", "value"),
+    *("suite", "headline", "path", "share", "rows", "controls", "setting", "regret", "invalid"),
+    *("units", "coverage", "plane", "ranks", "factorial", "value"),
 )
 WHOLE: tuple[FigureFunction, ...] = (  # of all runs
     matrix_figures.suite_figures,

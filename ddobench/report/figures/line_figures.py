@@ -608,7 +608,8 @@ def value_by_path(data: ReportData) -> Iterator[Figure]:
 def _is_plain_ascent(variant: str) -> bool:
     """Return whether a variant is the default, or changes the rate and at most the training."""
     settings = {*split_variant(variant)}
-    return not settings or "search" in settings <= {"search", "training", "surrogate"}
+    changes_rate = "search" in settings and settings <= {"search", "training", "surrogate"}
+    return not settings or changes_rate
 
 
 def _ascent_rate(config: Mapping[str, Any]) -> float | None:

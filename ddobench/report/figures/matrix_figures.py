@@ -65,7 +65,7 @@ def suite_figures(data: ReportData) -> Iterator[Figure]:
         yield Figure("ranks", file_stem("ranks", name), title, text, "",
                      ranking.means.rename_axis("method").rename("mean_rank").reset_index(),
                      commands, RankPlot(title, ranking, looks), table="suite")  # fmt: skip
-    if table["seconds"].notna().any():
+    if table[["seconds", "iqm"]].notna().all(axis=1).any():
         title = f"{name}: cost and share of the optimum"
         text = (
             "Interquartile mean of the shares of the optimum over the cells where a method is "
@@ -105,8 +105,8 @@ class MatrixPlot:
         """Draw one row per method."""
         cells, rows = list(dict.fromkeys(data["cell"])), self.methods.to_dict("records")
         row, head, left, right = 0.175, 1.0, 2.05, 1.75  # inches
-        drawing = blank_drawing(WIDTH, head + row * len(rows) + 0.08)
         width, height = WIDTH, head + row * len(rows) + 0.08
+        drawing = blank_drawing(width, height)
         axes = drawing.add_axes((left / width, 0.08 / height, (width - left - right) / width,
                                  row * len(rows) / height))  # fmt: skip
         axes.set(xlim=(0, len(cells)), ylim=(len(rows), 0))
@@ -156,7 +156,9 @@ class CostPlot:
         """Draw one point per method."""
         drawing, (axes,) = panel_grid(1, self.title, [])
         landmark = data[data["method"] == BEST_VISIBLE_ROW]["iqm"]
-        points = data[(data["method"] != BEST_VISIBLE_ROW) & data["seconds"].notna()]
+        points = data[
+            (data["method"] != BEST_VISIBLE_ROW) & data[["seconds", "iqm"]].notna().all(axis=1)
+        ]
         points = points.assign(seconds=points["seconds"].clip(lower=1e-3)).sort_values("seconds")
         free = float(landmark.max()) if len(landmark) else -np.inf
         before = points["iqm"].cummax().shift(fill_value=-np.inf).clip(lower=free)

@@ -5,7 +5,7 @@ row per method in its default settings, and one for the best visible design. Met
 each cell by their mean share of the optimum. One rule holds for all: a run that uses more than the
 visible table, or whose method has the very form of the task (a remark, see conf/report.yaml), is
 marked and not ranked in that cell. A method that is ranked in fewer than half of the cells has no
-mean rank. Declined cells and cells without runs are holes.
+mean rank and no interquartile mean. Declined cells and cells without runs are holes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -130,9 +130,9 @@ class Matrix:
             "method": self.methods,
             "label": [self.labels[method] for method in self.methods],
             "family": [family_of(method) for method in self.methods],
-            **{f"rank{end}": np.where(self._enough, values, np.nan)
-               for end, values in (("", rank.value), ("_low", rank.low), ("_high", rank.high))},
-            "iqm": middle.value, "iqm_low": middle.low, "iqm_high": middle.high,
+            **{name + end: np.where(self._enough, values, np.nan)
+               for name, one in (("rank", rank), ("iqm", middle))
+               for end, values in (("", one.value), ("_low", one.low), ("_high", one.high))},
             "ranked": self._ranked.sum(axis=1),
             "seconds": mean_known(mean_known(self.scores[SECONDS_CPU.name])),
             "invalid": mean_known(mean_known(self.scores[INVALID_FINAL.name])),
