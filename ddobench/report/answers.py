@@ -64,8 +64,8 @@ def _describe_best(matrix: Matrix, ranked: pd.DataFrame) -> str:
     if visible < first["rank"]:
         return (
             "No ranked method is better than the best visible design across "
-            f"{len(matrix.suite.cells)} cells, which has the mean rank {format_digits(visible, 1)}; "
-            f"the first is {first['label']} with {format_span(first, 'rank', 1, 1)}."
+            f"{len(matrix.suite.cells)} cells, which has the mean rank "
+            f"{format_digits(visible, 1)}; the first is {first['label']} with {format_span(first, 'rank', 1, 1)}."
         )
     near = ranked[(ranked["rank_low"] <= first["rank_high"]) & (ranked.index != first.name)]
     if near.empty:
