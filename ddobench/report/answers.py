@@ -65,7 +65,8 @@ def _describe_best(matrix: Matrix, ranked: pd.DataFrame) -> str:
         return (
             "No ranked method is better than the best visible design across "
             f"{len(matrix.suite.cells)} cells, which has the mean rank "
-            f"{format_digits(visible, 1)}; the first is {first['label']} with {format_span(first, 'rank', 1, 1)}."
+            f"{format_digits(visible, 1)}; the first is {first['label']} with "
+            f"{format_span(first, 'rank', 1, 1)}."
         )
     near = ranked[(ranked["rank_low"] <= first["rank_high"]) & (ranked.index != first.name)]
     if near.empty:
