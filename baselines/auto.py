@@ -24,10 +24,11 @@ Rows that do not fill their space (`filled`) lie on a surface, which is curved b
 designs must be nearer to a row than most rows are (`farthest_on_surfaces`). Candidates that work in
 few codes of a VAE, or along the rows, are considered as well: these stay near the surface.
 
-Candidates that take long are judged with less training (`trials`). Categorical designs have two
-more candidates, which need no training: ridge regression on the codes, and FGM's tables over
-discovered pairs (`on_categories`, in no YAML). They have no planes, so only predictions and
-promises are judged.
+Candidates that take long are judged with less training (`trials`). A table of more than 10,000 rows
+is judged by as many of them, evenly spaced by value; the choice is still fitted to all rows.
+Categorical designs have two more candidates, which need no training: ridge regression on the codes,
+and FGM's tables over discovered pairs (`on_categories`, in no YAML). They have no planes, so only
+predictions and promises are judged.
 
 Nothing is chosen by the oracle. `names` says how a candidate is typed: `method=NAME`, then what
 differs from that method's file.
@@ -71,6 +72,7 @@ from ddobench.rng import Streams
 NONE_TRUSTED = "naive"  # the choice if every candidate loses
 SLIGHT = 0.1  # standard deviations below the best row that do not count as a loss
 JUDGED = 0.25  # share of the trial proposals that are judged: those with the largest predictions
+MOST_ROWS = 10_000  # of a table that candidates are judged by
 
 
 @dataclass(kw_only=True)
@@ -110,7 +112,7 @@ class Auto(Chooser):
 
     def judge(self, data: Dataset, rng: Streams) -> list[list[Judgement]]:
         """Judge every candidate by the hidden rows of each seed, then the best by proposals."""
-        trial = Trial.among(data, self.percentile, self.least_rows)
+        trial = Trial.among(thin_rows(data, MOST_ROWS), self.percentile, self.least_rows)
         self._data, self._quick = data, {self._name(key): one for key, one in self.trials.items()}
         self._planes = [] if data.space.categorical else [LocalPlanes.of(x.numpy()) for x in data.x]
         self._kept = [1.0] * len(data.x)  # share of the last designs that are trusted
@@ -228,8 +230,8 @@ class Auto(Chooser):
         if fit.value is None or failure is not None:
             return ProposalJudgement(name, reason=failure or "it predicts nothing")
         y, value = trial.y[seed].double(), fit.value[row].double()  # (H,)
-        few, n = len(y) // 2, self._data.n  # the first half are the best rows
-        share = 2 * few / n  # of all rows that the best hidden ones stand for
+        few, n = len(y) // 2, trial.shown.n + len(y)  # the first half are the best rows
+        share = 2 * few / n  # of the rows that the best hidden ones stand for
         weight = torch.cat([y.new_full((few,), share / few), y.new_full((few,), (1 - share) / few)])
         wrong = (weight * (value - y).square()).sum()
         error = float(wrong / self._data.y[seed].var().clamp(min=1e-12))
@@ -332,6 +334,15 @@ class Fitted(NamedTuple):
     method: Method
     seeds: list[int]
     value: Tensor | None  # (len(seeds), H)
+
+
+def thin_rows(data: Dataset, most: int) -> Dataset:
+    """Return at most so many rows of each seed: evenly spaced by value, and the best of them."""
+    if data.n <= most:
+        return data
+    order = data.y.argsort(dim=1, descending=True, stable=True)  # (S, N)
+    places = torch.arange(most) * data.n // most
+    return Trial.split(data, order[:, places], order[:, :0]).shown
 
 
 def categorical_candidates() -> dict[str, Method]:

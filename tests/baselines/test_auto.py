@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from ddobench.baselines.auto import Auto
+import ddobench.baselines.auto as auto_module
+from ddobench.baselines.auto import Auto, thin_rows
 from ddobench.cli.hooks import specify_points
 from ddobench.contracts import Dataset, Method, Proposal, Space
 from ddobench.errors import UsageError
@@ -101,6 +102,28 @@ def test_the_chosen_candidate_is_fitted_to_all_rows_and_others_to_those_not_hidd
     assert auto.candidates["first"].rows == 200
     assert isinstance(auto.candidates["second"], Believer)
     assert auto.candidates["second"].rows == 160
+
+
+def test_a_large_table_is_judged_by_some_of_its_rows_and_others_by_all_of_theirs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    data = make_data([0, 1, 0])
+    before = fit(data).diagnostics()
+    for most, shown in ((200, 160), (199, 159), (100, 60)):
+        monkeypatch.setattr(auto_module, "MOST_ROWS", most)
+        full, quick = Believer(column=0), Believer(column=0)
+        auto = Auto(candidates={"first": full}, trials={"first": quick})
+        auto.fit(data, Streams(SEEDS, "method/fit"))
+        assert (full.rows, quick.rows) == (200, shown)
+        assert (fit(data).diagnostics() == before) == (most == 200)
+
+
+def test_rows_to_judge_by_are_evenly_spaced_by_value_with_the_best_among_them() -> None:
+    data = make_data([0, 1, 2])
+    assert thin_rows(data, 200) is data
+    some = thin_rows(data, 50)
+    assert torch.equal(some.y, data.y.sort(dim=1, descending=True).values[:, ::4])
+    assert torch.equal(some.x[1, :, 1], some.y[1])
 
 
 def test_the_best_visible_design_is_proposed_if_no_candidate_is_better_than_chance() -> None:
