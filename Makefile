@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEMO := results/demo
 PUBLISHED := regret signs peak known_graph chains chains_small chains_large training controls confidence supplement mixture later_code_map \
-	forms noise rows discovery binding landscapes cross rules surface coverage early_stopping
+	forms noise rows discovery binding landscapes cross rules surface trust coverage early_stopping
 
 .PHONY: docs help setup demo test numerics quick coverage lint smoke slurm figures tables paper bench clean
 
