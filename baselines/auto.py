@@ -6,9 +6,9 @@ best rows, and as many of the others. Each candidate is fitted to the rest. Then
 1. A candidate must predict the hidden rows better than their mean does, rank them better than by
    chance, and not order the best of them backwards. The candidates that do are queued by their
    error, an estimate of that on all rows. Equal errors are ordered by rank correlation.
-2. The first in the queue proposes designs. It is chosen if these are as near to the planes of
-   their nearest rows as rows are, and no more than `farthest` times as far from the nearest row as
-   rows are from each other (`ddobench.planes`), and if its promise is one that its error can carry:
+2. The first in the queue proposes designs. It is chosen if these are no more than `farthest` times
+   as far from the planes of their nearest rows, and from the nearest row, as rows are from those of
+   each other (`ddobench.planes`), and if its promise is one that its error can carry:
    with an error e, as a share of the variance, the gain above the best visible value may be
    (1 - e) / e times the range of the visible values. It must not value its designs below the best
    row, by more than its error.
@@ -21,8 +21,9 @@ gain more than the range of the visible values, are replaced by the others, or a
 best visible design.
 
 Rows that do not fill their space (`filled`) lie on a surface, which is curved between rows: there
-designs must be nearer to a row than most rows are (`farthest_on_surfaces`). Candidates that work in
-few codes of a VAE, or along the rows, are considered as well: these stay near the surface.
+designs must be as near to the planes as rows are, and nearer to a row than most rows are
+(`farthest_on_surfaces`). Candidates that work in few codes of a VAE, or along the rows, are
+considered as well: these stay near the surface.
 
 Candidates that take long are judged with less training (`trials`). A table of more than 10,000 rows
 is judged by as many of them, evenly spaced by value; the choice is still fitted to all rows.
@@ -80,7 +81,7 @@ class Auto(Chooser):
     """Judge the candidates by hidden rows and by their proposals, and use one of them."""
 
     name: ClassVar[str] = "auto"
-    version: ClassVar[int] = 4  # other tests of predictions and of the last designs
+    version: ClassVar[int] = 5  # off-surface designs are refused only where rows lie on a surface
     seeds_at_once: ClassVar[int | None] = 10
 
     trials: Mapping[str, Method] = field(default_factory=dict)
@@ -171,7 +172,8 @@ class Auto(Chooser):
             good = predicted[seed] <= y.max() + y.std() * most  # (K,), false for NaN
             if self._planes:
                 off, nearest = self._planes[seed].ratios(designs[seed].double().numpy())
-                good &= torch.from_numpy((off <= 1) & (nearest <= self._limits[seed]))
+                near = (off <= self._most_off(seed)) & (nearest <= self._limits[seed])
+                good &= torch.from_numpy(near)
             self._kept[seed] = float(good.double().mean())
             if good.any():
                 (kept,) = good.nonzero(as_tuple=True)
@@ -222,6 +224,10 @@ class Auto(Chooser):
     def _most(self, seed: int, error: float) -> float:
         """Return the largest gain that an error can carry, in standard deviations."""
         return self._span(seed) * (1 - error) / max(error, 1e-12)
+
+    def _most_off(self, seed: int) -> float:
+        """Return the largest off-surface ratio: rows that fill their space have no surface."""
+        return max(1.0, self._limits[seed])
 
     def _compare(self, name: str, fit: "Fitted", trial: Trial, seed: int) -> ProposalJudgement:
         """Compare the predictions of a candidate with the hidden rows of a seed."""
@@ -311,7 +317,7 @@ class Auto(Chooser):
         reason = ""
         if not isfinite(promised):
             reason = "it promises no finite value"
-        elif self._planes and not off <= 1:
+        elif self._planes and not off <= self._most_off(seed):
             reason = f"its designs are off the surface of the rows, {off:.3g} times as far as rows"
         elif self._planes and not nearest <= self._limits[seed]:
             reason = f"its designs are {nearest:.3g} times as far from a row as rows are"

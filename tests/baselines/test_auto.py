@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -14,6 +15,7 @@ from ddobench.cli.hooks import specify_points
 from ddobench.contracts import Dataset, Method, Proposal, Space
 from ddobench.errors import UsageError
 from ddobench.parts.choosing import Trial, take_seeds
+from ddobench.planes import LocalPlanes
 from ddobench.rng import Streams
 
 SEEDS = [3, 4, 5]
@@ -145,6 +147,22 @@ def test_a_candidate_whose_designs_leave_the_rows_loses_to_the_next() -> None:
     assert judged(auto, "far")["nearest"] > 1
     assert "times as far" in judged(auto, "far")["reason"]
     assert judged(auto, "near")["reason"] == ""
+
+
+def test_designs_off_the_planes_of_rows_lose_only_where_rows_lie_on_a_surface(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def ratios(_: LocalPlanes, designs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return np.full(len(designs), 1.5), np.full(len(designs), 0.5)
+
+    monkeypatch.setattr(LocalPlanes, "ratios", ratios)
+    data = make_data([0, 0, 0])
+    for filled, name in ((0.6, "first"), (2.0, "naive")):
+        auto = Auto(candidates={"first": Believer(column=0)}, filled=filled)
+        auto.fit(data, Streams(SEEDS, "method/fit"))
+        assert chosen(auto) == [name] * 3
+        list(auto.propose(data.x[:, :5], Streams(SEEDS, "method/propose")))
+        assert [one["kept_designs"] for one in auto.diagnostics()] == [1.0] * 3
 
 
 def test_a_promise_that_the_error_cannot_carry_loses_to_the_best_row() -> None:
