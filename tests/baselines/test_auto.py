@@ -15,7 +15,7 @@ from ddobench.cli.hooks import specify_points
 from ddobench.contracts import Dataset, Method, Proposal, Space
 from ddobench.errors import UsageError
 from ddobench.parts.choosing import Trial, take_seeds
-from ddobench.planes import LocalPlanes
+from ddobench.planes import LocalPlanes, Values
 from ddobench.rng import Streams
 
 SEEDS = [3, 4, 5]
@@ -152,7 +152,7 @@ def test_a_candidate_whose_designs_leave_the_rows_loses_to_the_next() -> None:
 def test_designs_off_the_planes_of_rows_lose_only_where_rows_lie_on_a_surface(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def ratios(_: LocalPlanes, designs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def ratios(_: LocalPlanes, designs: Values) -> tuple[Values, Values]:
         return np.full(len(designs), 1.5), np.full(len(designs), 0.5)
 
     monkeypatch.setattr(LocalPlanes, "ratios", ratios)
