@@ -6,13 +6,15 @@ best rows, and as many of the others. Each candidate is fitted to the rest. Then
 1. A candidate must predict the hidden rows better than their mean does, rank them better than by
    chance, and not order the best of them backwards. The candidates that do are queued by their
    error, an estimate of that on all rows. Equal errors are ordered by rank correlation.
-2. The first in the queue proposes designs. It is chosen if these are no more than `farthest` times
+2. The first in the queue proposes designs. It passes if these are no more than `farthest` times
    as far from the planes of their nearest rows, and from the nearest row, as rows are from those of
    each other (`ddobench.planes`), and if its promise is one that its error can carry:
    with an error e, as a share of the variance, the gain above the best visible value may be
    (1 - e) / e times the range of the visible values. It must not value its designs below the best
    row, by more than its error.
-3. Otherwise it loses to the next one. If all lose, the best visible design is proposed.
+3. Otherwise it loses to the next one. Candidates whose error is at most 5 % larger than that of the
+   first that passed are its equals and propose as well: the one whose error carries the largest
+   gain is chosen. If all lose, the best visible design is proposed.
 
 The choice is fitted to all rows and proposes. What it predicts above the best visible value is
 shrunk by its error: a model that explains half of the variance is believed half the gain. Designs
@@ -73,6 +75,7 @@ from ddobench.rng import Streams
 NONE_TRUSTED = "naive"  # the choice if every candidate loses
 SLIGHT = 0.1  # standard deviations below the best row that do not count as a loss
 JUDGED = 0.25  # share of the trial proposals that are judged: those with the largest predictions
+EQUAL = 1.05  # errors up to so many times that of the first that passed are not told apart
 MOST_ROWS = 10_000  # of a table that candidates are judged by
 
 
@@ -81,7 +84,7 @@ class Auto(Chooser):
     """Judge the candidates by hidden rows and by their proposals, and use one of them."""
 
     name: ClassVar[str] = "auto"
-    version: ClassVar[int] = 5  # off-surface designs are refused only where rows lie on a surface
+    version: ClassVar[int] = 5  # among equal errors the largest gain; no surface in filled spaces
     seeds_at_once: ClassVar[int | None] = 10
 
     trials: Mapping[str, Method] = field(default_factory=dict)
@@ -142,13 +145,15 @@ class Auto(Chooser):
         return [list(one) for one in self._judge_proposals(results, fitted, trial, rng)]
 
     def choose(self, judgements: Sequence[Judgement], data: Dataset) -> str:  # noqa: ARG002
-        """Return the candidate whose proposals passed, or `naive` if there is none."""
-        passed = (
-            one.candidate
+        """Return the candidate with the largest gain of those that passed, else `naive`."""
+        passed = [
+            one
             for one in judgements
             if isinstance(one, ProposalJudgement) and not one.reason and isfinite(one.promised)
-        )
-        return next(passed, NONE_TRUSTED)
+        ]
+        if not passed:
+            return NONE_TRUSTED
+        return max(passed, key=lambda one: (one.carried, -one.error)).candidate
 
     def find_method(self, name: str) -> Method:
         """Return a candidate, or the best visible design if none is trusted."""
@@ -263,7 +268,7 @@ class Auto(Chooser):
         trial: Trial,
         rng: Streams,
     ) -> list[list[ProposalJudgement]]:
-        """Let the candidates propose, those with the smallest error first, until one passes."""
+        """Let the candidates propose, those with the smallest error first, until some passed."""
         picked = rng.child("scouts").sample(trial.shown.n, self.scouts)  # (S, K)
         starts = torch.take_along_dim(trial.shown.x, picked[..., None], dim=1)
         proposed: dict[str, Proposal] = {}
@@ -273,7 +278,10 @@ class Auto(Chooser):
                 (place for place, one in enumerate(judgements) if not one.reason),
                 key=lambda place: (judgements[place].error, -judgements[place].rank),
             )
+            most = float("inf")  # error of a candidate that is still considered
             for place in queue:
+                if judgements[place].error > most:
+                    break
                 name = judgements[place].candidate
                 method, seeds, _ = fitted[name]
                 if name not in proposed:
@@ -289,7 +297,7 @@ class Auto(Chooser):
                     judgements[place], proposed[name], own[name], seed, row
                 )
                 if not judgements[place].reason:
-                    break
+                    most = min(most, EQUAL * judgements[place].error)
         return results
 
     def _judge_one(
