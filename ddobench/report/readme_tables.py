@@ -5,7 +5,7 @@ Tables of tasks, methods and parts come from their files, tables of results from
 
 import functools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -185,7 +185,7 @@ def tfbind8() -> Iterator[str]:
     yield f"| *best visible design* | {value} | 0.439 | {value} | |"
 
 
-def _elsewhere(row: dict[str, Any], level: str) -> str:
+def _elsewhere(row: Mapping[Any, Any], level: str) -> str:
     """Return what the authors and the two laboratories report, without repeats."""
     found = (row[f"{level}_{place}"] for place in ("authors", "ram", "root"))
     return ", ".join(dict.fromkeys(f"{value:.3f}" for value in found if value == value))
