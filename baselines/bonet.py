@@ -8,13 +8,18 @@ designs continue the lower half of a trajectory, with a regret-to-go that is and
 
 There is no model of the value: nothing ranks the designs, and there is no prediction.
 
+Nothing is drawn at random after the first half of a trajectory, so that designs repeat. On TFBind8
+(budget=few_designs, seed 1000) the 128 designs have 8 different values, the best 0.635 and the
+median 0.450, and the loss of held-out trajectories stays at 11.09, that of random letters: rows of
+high and low values differ little in single letters, which are predicted apart from each other.
+
 The settings are those of its code (siddarthk97/bonet at 14b506a, `scripts/tf-bind-8/train.sh`,
 `test.sh` and `scripts/sorted_binning.py`).
 
 Deviations from its code, with reasons:
 - 500 minibatches of 16 windows at rate 1e-3 and 4 layers; theirs are 54,000 of 128 at 1e-4 and 8,
   which would take days on a CPU;
-- no dropout, as each window is seen about once; weights are drawn as torch.nn.Linear draws them;
+- no dropout, as few windows are seen twice; weights are drawn as torch.nn.Linear draws them;
 - the optimum is twice the range of the visible values above the least of them. Theirs is the
   largest value of the oracle, which no method may know here (on TFBind8, 2.3 times the range);
 - the numbers of rows from each range of values are rounded so that they have the right sum; theirs
