@@ -51,7 +51,7 @@ is for normal codes.
 - Edges are the pairs found by a test of two-way tables: see `Pairs` in ddobench/parts/discovery.py.
 - A table over a large clique has more cells than there are rows. Cliques above some size are
   covered by their subsets of that size; the size is the largest (at least 2) for which all cells
-  together are at most half of the rows.
+  together are at most half of the rows, and at most 4096.
 - Unless `ridge` is given, it is chosen on a tenth of the rows held out, then all rows are fitted.
 - The best 128 different designs of the fitted sum are proposed (`+method.designs`), found exactly
   by max-sum. If a table of max-sum would have more than 100,000 cells, the starts climb by changes
@@ -86,6 +86,7 @@ from ddobench.parts.pipeline import Pipeline
 from ddobench.parts.surrogates import MLP, FitStep, TrainingData
 from ddobench.rng import Streams
 
+MOST_CELLS = 4096  # of all tables: the equations take seconds and some 100 MB each
 EXACT, CLIMBED = "max-sum", "single changes"  # how designs were found
 
 
@@ -235,7 +236,7 @@ class DiscreteFGM(Method):
         self, x: Values, y: Values, graph: Graph, sizes: tuple[int, ...], order: NDArray[np.int64]
     ) -> tuple[TableSum, dict[str, Any]]:
         """Fit tables over a discovered graph; return them and a report of the fit."""
-        scopes = cover(graph, sizes, len(y) / self.rows_per_cell)
+        scopes = cover(graph, sizes, min(len(y) / self.rows_per_cell, MOST_CELLS))
         features = one_hot(x, scopes, sizes)  # (N, P)
         held = max(1, round(self.holdout * len(y)))
         shift = y.mean()

@@ -337,6 +337,6 @@ def _sum_up(folder: str | Path) -> Iterator[Published]:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
+    if len(sys.argv) != 2 or not Path(sys.argv[1]).is_dir():
         sys.exit("usage: python -m ddobench.cli.plan FOLDER_OF_RECORDS")
     TABLE.write_text(tabulate(sys.argv[1]), encoding="utf-8")

@@ -1,7 +1,8 @@
 """The networks of Cliqueformer: tokens, transformer blocks, and a chain of cliques.
 
 They are for one seed at a time: attention computes a single matrix differently than a stack, and
-stacks are hardly faster on a CPU. All weights and all dropout are drawn from a stream.
+stacks are hardly faster on a CPU. All weights and all dropout are drawn from a stream. BONET uses
+the layers and the block too.
 
 B rows, T tokens of w features, e latent variables, C cliques of c of them.
 """
@@ -133,12 +134,23 @@ class Block(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:  # (B, T, w) -> (B, T, w)
         """Apply it."""
+        x = self.norms[0](x + self.attend(x))
+        added: Tensor = self.norms[1](x + self.feed(x))
+        return added
+
+    def attend(self, x: Tensor, *, causal: bool = False) -> Tensor:  # (B, T, w) -> (B, T, w)
+        """Return what each token hears from all, or, if `causal`, from itself and those before."""
         rows, tokens, width = x.shape
         asked = self.ask(x).view(rows, tokens, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
-        heard = functional.scaled_dot_product_attention(*asked.unbind())  # (B, heads, T, w / heads)
-        x = self.norms[0](x + self.answer(heard.transpose(1, 2).reshape(rows, tokens, width)))
-        added: Tensor = self.norms[1](x + self.narrow(functional.gelu(self.widen(x))))
-        return added
+        query, key, value = asked.unbind()  # (B, heads, T, w / heads) each
+        heard = functional.scaled_dot_product_attention(query, key, value, is_causal=causal)
+        answered: Tensor = self.answer(heard.transpose(1, 2).reshape(rows, tokens, width))
+        return answered
+
+    def feed(self, x: Tensor) -> Tensor:  # (B, T, w) -> (B, T, w)
+        """Apply the small network to each token."""
+        fed: Tensor = self.narrow(functional.gelu(self.widen(x)))
+        return fed
 
 
 class Tokens(nn.Module):

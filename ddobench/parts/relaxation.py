@@ -51,11 +51,16 @@ class Relaxation:
 
     def decode(self, codes: Tensor) -> Tensor:  # (S, K, e) -> (S, K, d)
         """Return the category with the largest code, variable by variable."""
-        shape = (*codes.shape[:2], len(self.sizes), max(self.sizes))
-        table = torch.full(shape, -torch.inf, dtype=torch.float64)
-        table[..., 0] = 0.0
-        table[..., self.variables, self.levels] = codes.to(table).nan_to_num(-torch.inf)
+        table = self.tabulate(codes.to(torch.float64).nan_to_num(-torch.inf))
         return table.argmax(dim=-1).to(torch.float64)
+
+    def tabulate(self, codes: Tensor) -> Tensor:  # (S, K, e) -> (S, K, d, q)
+        """Return the codes of each category, with 0 for a reference and minus infinity for none."""
+        shape = (*codes.shape[:2], len(self.sizes), max(self.sizes))
+        table = codes.new_full(shape, -torch.inf)
+        table[..., 0] = 0.0
+        table[..., self.variables, self.levels] = codes
+        return table
 
     def relax(self, data: Dataset) -> Dataset:
         """Return the table with codes in place of categories."""

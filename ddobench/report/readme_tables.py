@@ -5,8 +5,9 @@ Tables of tasks, methods and parts come from their files, tables of results from
 
 import functools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -14,13 +15,11 @@ from ddobench import registry
 from ddobench.cli.plan import read_published
 from ddobench.report.claims import read_claims
 from ddobench.report.tables.formatting import MINUS, escape_markdown
-from ddobench.report.tables.protocol import read_published as published_numbers
 from ddobench.scores import (
     BEST_ORACLE,
     HEADLINE,
     INVALID_FINAL,
     NORMALISED_BEST,
-    NORMALISED_MEDIAN,
 )
 from ddobench.store.runs import load
 
@@ -170,35 +169,26 @@ def controls() -> Iterator[str]:
         yield line.replace("| -", f"| {MINUS}")
 
 
-_ELSEWHERE = {  # methods by their names in RaM's tables (ICLR 2025)
-    "fgm": "FGM", "ga": "Gradient ascent", "ensemble_mean": "Gradient ascent, mean of 5",
-    "ensemble_min": "Gradient ascent, minimum of 5", "cma": "CMA-ES", "reinforce": "REINFORCE",
-    "ram": "RaM-ListNet", "coms": "COMs",
-}  # fmt: skip
-
-
-def _elsewhere(method: str) -> str:
-    """Return the best and the median of RaM's tables, "" for other methods."""
-    if method == "naive":
-        return "0.439"
-    rows = {row["name"]: row for row in published_numbers()["tasks"][0]["rows"]}
-    row = rows.get(_ELSEWHERE.get(method, ""), {})
-    numbers = row.get("ram") or row.get("authors")
-    found = f"{numbers['p100']:.3f}, {numbers['p50']:.3f}" if numbers else ""
-    return f"{found} (the paper's notebook)" if method == "fgm" else found
-
-
 def tfbind8() -> Iterator[str]:
     """Yield a line for each method on TFBind8: best and median design, here and as published."""
-    yield "| method | best of 128 | median of 128 | published: best, median |\n|---|---|---|---|"
-    scores = default_scores()
-    best, median = NORMALISED_BEST.name, NORMALISED_MEDIAN.name
-    own = scores[scores["task"] == "tfbind8"].astype({best: float, median: float})
-    ordered = own.sort_values(best, ascending=False, kind="stable")
-    for row in ordered.to_dict("records"):
-        name = "*best visible design*" if row["method"] == "naive" else row["label"]
-        found = f"{row[best]:.3f} | {row[median]:.3f}"
-        yield f"| {name} | {found} | {_elsewhere(row['method'])} |"
+    table = pd.read_csv(PUBLISHED / "tables" / "parity.csv")
+    yield "| method | best of 128 | published | median of 128 | published |\n|---|---|---|---|---|"
+    for row in table.sort_values("p100_mean", ascending=False, kind="stable").to_dict("records"):
+        cells = (
+            cell
+            for level in ("p100", "p50")
+            for cell in (f"{row[f'{level}_mean']:.3f}", _elsewhere(row, level))
+        )
+        yield f"| {row['name']} | {' | '.join(cells)} |"
+    best = default_scores().query("task == 'tfbind8' and method == 'naive'")
+    value = f"{float(best[NORMALISED_BEST.name].iloc[0]):.3f}"
+    yield f"| *best visible design* | {value} | 0.439 | {value} | |"
+
+
+def _elsewhere(row: Mapping[Any, Any], level: str) -> str:
+    """Return what the authors and the two laboratories report, without repeats."""
+    found = (row[f"{level}_{place}"] for place in ("authors", "ram", "root"))
+    return ", ".join(dict.fromkeys(f"{value:.3f}" for value in found if value == value))
 
 
 _SHORT = {"holds": "\u2713", "fails": "\u2717", "undecided": "?", "not run": "", "": ""}

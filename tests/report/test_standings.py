@@ -97,6 +97,16 @@ def test_means_are_over_the_seeds_that_all_methods_have() -> None:
     assert group.texts()[0][-1] == "12, 6 not shared"
 
 
+def test_with_one_seed_a_size_the_sizes_are_the_repeats() -> None:
+    rows = league(seeds=1)
+    for place, row in enumerate(row for row in rows if row["method"] == "ga"):
+        row["final_model"] += 0.3 * place  # the best at some sizes
+    table = data_of(rows).standings.set_index("method")
+    assert (table["share_low"] < table["share_high"])["ga"]
+    assert (table["mean_rank_low"] <= table["mean_rank"]).all()
+    assert (table["mean_rank_low"] < table["mean_rank_high"])["ga"]
+
+
 def test_methods_that_share_no_seed_are_not_compared() -> None:
     stored = data_of([run_row("fgm", seed=0), run_row("naive", seed=1)])
     assert stored.lineups == []
@@ -152,7 +162,8 @@ def test_a_tested_line_up_has_its_p_and_its_critical_difference() -> None:
     stored = data_of(league())
     (group,) = describe_standings(stored.standings).groups
     assert [line[:3] for line in group.texts()] == [
-        ["1", "fgm", "1.00"], ["2", "ga", "2.00"], ["3", "naive", "3.00"],
+        ["1", "fgm", "1.00 [1.00, 1.00]"], ["2", "ga", "2.00 [2.00, 2.00]"],
+        ["3", "naive", "3.00 [3.00, 3.00]"],
     ]  # fmt: skip
     assert "p = .002" in group.note  # of Friedman's test
     assert "1.35 (Nemenyi)" in group.note

@@ -8,6 +8,7 @@ import yaml
 
 from ddobench.registry import entries
 from ddobench.report.data import ReportData
+from ddobench.report.figures.draw import split_shared
 from ddobench.report.tables.styles import (
     Style,
     assign_styles,
@@ -154,3 +155,10 @@ def test_the_package_marks_units_that_have_the_form_of_the_task() -> None:
     found = find_remarks(runs, configs, declared)
     assert set(found) == {"units-", "auto-"}
     assert "not a fair competitor" in found["units-"][0]
+
+
+def test_settings_that_all_variants_share_are_named_once() -> None:
+    labels = ["FGM, graph=empty training=adam", "FGM, graph=online training=adam", "Random"]
+    assert split_shared(labels) == (["FGM, graph=empty", "FGM, graph=online", "Random"],
+                                     "training=adam")  # fmt: skip
+    assert split_shared(labels[1:]) == (labels[1:], ""), "one variant is named whole"

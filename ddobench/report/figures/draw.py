@@ -203,7 +203,11 @@ def panel_grid(
     """Return a drawing with `count` panels, a title, and a legend below them."""
     across = _across(count, columns)
     rows = ceil(count / across)
-    labels = [wrap(style.label, 46) for style in looks]
+    handles = [_sample(style) for style in looks]
+    short, shared = split_shared([style.label for style in looks])
+    if shared:
+        short, handles = [*short, f"all variants: {shared}"], [*handles, Line2D([], [], alpha=0)]
+    labels = [wrap(label, 46) for label in short]
     widest = max((len(line) for label in labels for line in label.split("\n")), default=1)
     legend = int(np.clip(WIDTH // (0.65 + 0.068 * widest), 1, max(len(labels), 1)))
     lines = ceil(len(labels) / legend) * max((1 + label.count("\n") for label in labels), default=1)
@@ -217,8 +221,18 @@ def panel_grid(
         axes.set_axisbelow(True)
         axes.tick_params(labelsize=8, labelbottom=True, labelleft=True)
     if labels:
-        add_legend(drawing, [_sample(style) for style in looks], labels, legend)
+        add_legend(drawing, handles, labels, legend)
     return drawing, grid[:count]
+
+
+def split_shared(labels: Sequence[str]) -> tuple[list[str], str]:
+    """Return the labels without the settings that all variants share, and these settings."""
+    settings = [[word for word in label.split() if "=" in word] for label in labels]
+    variants = [own for own in settings if own]
+    first = variants[0] if len(variants) > 1 else []
+    shared = [word for word in first if all(word in own for own in variants)]
+    short = [" ".join(word for word in label.split() if word not in shared) for label in labels]
+    return [label.removesuffix(",") for label in short], " ".join(shared)
 
 
 def add_legend(drawing: Drawing, handles: Any, labels: Any, columns: int, **look: Any) -> None:

@@ -548,7 +548,10 @@ def _setting_figure(data: ReportData, sweep: Sweep) -> Figure:
     points.loc[invalid, ["best_visible", "optimum"]] = np.nan
     first = points.iloc[0].to_dict()
     runs_name = name_runs({**first, "task_variant": first["rest"]}, "n", "d")
-    styles = lead_styles(data, points[points["panel"] == value])
+    styles = {
+        key: replace(style, label=_drop_setting(style.label, sweep.setting))
+        for key, style in lead_styles(data, points[points["panel"] == value]).items()
+    }
     plot = LinePlot(f"Scores against {sweep.setting}: {runs_name}",
                     Axis(_SETTING_LABELS.get(sweep.setting, sweep.setting), "levels", sweep.levels),
                     Axis("share [%]", "percent") if known else _VALUE, styles, measured,
@@ -560,6 +563,11 @@ def _setting_figure(data: ReportData, sweep: Sweep) -> Figure:
     name = row_stem(sweep.setting, {**first, "task_variant": first["rest"]}, "d", "n")
     return line_figure(data, "setting", name, points, plot, text, table="settings",
                        per=f"method and {sweep.setting}")  # fmt: skip
+
+
+def _drop_setting(label: str, setting: str) -> str:
+    kept = (word for word in label.split() if not word.startswith(f"{setting}="))
+    return " ".join(kept).removesuffix(",")
 
 
 _SETTING_LABELS = {

@@ -45,6 +45,7 @@ from ddobench.report.tables.select import (
 )
 from ddobench.report.tables.styles import REMARK_SIGN, Key, Style
 from ddobench.scores import HEADLINE, standing_scores
+from ddobench.stats.ranks import compare_across
 from ddobench.stats.samples import interquartile_mean, iqm_interval
 
 SCORE = HEADLINE.name
@@ -54,7 +55,8 @@ _DIGITS = 9  # means that agree to so many decimals are equal
 _RESULTS = [
     *("budget", "lineup", "tasks", "place", "method", "label", "privileges"),
     "remarks",
-    *("blocks", "left_out", "mean_rank", "friedman_p", "critical_difference"),
+    *("blocks", "left_out", "mean_rank", "mean_rank_low", "mean_rank_high"),
+    *("friedman_p", "critical_difference"),
     *("share_iqm", "share_low", "share_high", "share_mean", "without_optimum"),
 ]
 _COUNTS = ["seeds", "declined", "failed", "missing", "unscored", "unshared"]
@@ -188,14 +190,25 @@ def standing_table(lineups: Sequence[Lineup], styles: Mapping[Key, Style]) -> pd
         ranking = rank_methods(lineup.means)
         places = ranking.means.round(9).rank(method="min").astype(int)
         shared = _describe_lineup(lineup, ranking)
+        ends = _rank_intervals(lineup.means)
         rows += [
             {"place": places[method], "mean_rank": ranking.means[method]}
+            | ends.get(str(method), {})
             | shared
             | _describe_method(lineup, str(method), styles)
             for method in ranking.means.index
         ]
     means = [score.prefix for score in standing_scores()]
     return pd.DataFrame(rows, columns=[*_RESULTS, *means, *_COUNTS])
+
+
+def _rank_intervals(means: pd.DataFrame) -> dict[str, dict[str, float]]:
+    """Return the interval of each method's mean rank over blocks, if there are enough of them."""
+    if len(means) < FEWEST:
+        return {}
+    rank, _ = compare_across(means.to_numpy().T[:, :, None])
+    ends = zip(means.columns, rank.low, rank.high, strict=True)
+    return {str(name): {"mean_rank_low": low, "mean_rank_high": high} for name, low, high in ends}
 
 
 def _describe_lineup(lineup: Lineup, ranking: Ranking) -> dict[str, Any]:
@@ -229,7 +242,9 @@ def _describe_method(lineup: Lineup, method: str, styles: Mapping[Key, Style]) -
     strata = shares_by_size(runs)
     found: dict[str, Any] = {}
     if strata:
-        together, interval = np.concatenate(strata), iqm_interval(strata)
+        together = np.concatenate(strata)
+        alone = len(strata) == len(together) >= FEWEST  # one seed a size: sizes are the repeats
+        interval = iqm_interval([together] if alone else strata)
         found = {
             "share_iqm": interquartile_mean(together),
             "share_low": interval.low,
@@ -273,7 +288,7 @@ def describe_standings(table: pd.DataFrame) -> Table:
     columns = [
         number_column("place", "place"),
         word_column("method", "label"),
-        number_column("mean rank", "mean_rank", format_number),
+        Column("mean rank", _format_rank, lambda row: row["mean_rank"]),
         Column("share of optimum, IQM", _format_share, lambda row: row["share_iqm"]),
         *(
             number_column(s.prefix, s.prefix, format_percent if s.unit.fraction else format_number)
@@ -302,7 +317,8 @@ def explain_standings(table: pd.DataFrame) -> str:
         f"{len(table)} methods on {blocks} {'size' if blocks == 1 else 'sizes'} of {first['tasks']}"
         ", ranked at each size by their mean final value over common seeds; rank 1 is best. The "
         "share of the optimum is an interquartile mean over all runs: 0 is the mean visible value "
-        "and 1 the optimum. Its 95\u00a0% bootstrap interval resamples seeds within sizes."
+        "and 1 the optimum. Its 95\u00a0% bootstrap interval resamples seeds within sizes, or "
+        "the sizes themselves where each has one seed, and that of the mean rank resamples sizes."
     )
     if np.isfinite(first["friedman_p"]):
         p = format_p(first["friedman_p"])
@@ -324,6 +340,10 @@ def name_lineup(row: Row) -> str:
     """Name the standings of a line-up by its tasks."""
     budget = "" if row["budget"] in ("", "full") else f", budget {row['budget']}"
     return f"{row['tasks']}: {row['lineup']}{budget}"
+
+
+def _format_rank(row: Row) -> str:
+    return format_estimate(row["mean_rank"], row["mean_rank_low"], row["mean_rank_high"])
 
 
 def _format_share(row: Row) -> str:
