@@ -101,21 +101,22 @@ class Training:
         held = [take_rows(table, split.held_out) for table in tables]
         batches = Minibatches(tables, split.trained, self.batch, rng)
         every = max(1, self.steps // CHECKS)
-        losses: list[Tensor] = []
+        # One table: small tensors kept from each step leave holes that large ones do not fit.
+        losses = flat[0].new_empty(self.steps, len(tables[0]))
         for done in track(range(1, self.steps + 1), what):
-            losses.append(step(*next(batches)))
+            losses[done - 1] = step(*next(batches))
             optimiser.step()
             if (done % every == 0 or done == self.steps) and split.held_out.shape[1]:
                 stopping.note(done, check(*held))
                 if stopping.over():
                     break
         stopping.restore()
-        history = torch.stack(losses).cpu()
+        history = losses[:done].cpu()
         return History(
             losses=history,
             held_out=torch.stack(stopping.losses) if stopping.losses else history[:0],
             check_steps=tuple(stopping.steps),
-            kept_step=stopping.kept_step(len(losses)),
+            kept_step=stopping.kept_step(done),
             failures=_failures(history, networks, what),
         )
 
