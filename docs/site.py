@@ -34,6 +34,8 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     """Link to what was added."""
     for name, source in PAGES.items():
         markdown = markdown.replace(f"]({source}", f"]({name}")
+    if page.file.src_uri in PAGES:
+        markdown = markdown.replace("](docs/", "](")
     if page.file.src_uri.startswith("repository/"):
         return markdown
     return LINK.sub(lambda found: f"repository/{place(found[0])}", markdown)

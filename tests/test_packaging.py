@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.version import Version
 
 from tests.support.processes import PATIENCE
 
@@ -45,7 +46,9 @@ def imported_by(path: Path) -> set[str]:
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build a source distribution, and a wheel from that alone; no network is needed."""
     folder = tmp_path_factory.mktemp("built")
-    unwanted = shutil.ignore_patterns("results", "build", "dist", "site", "*.egg-info", "__pycache__")
+    unwanted = shutil.ignore_patterns(
+        "results", "build", "dist", "site", "*.egg-info", "__pycache__"
+    )
     hidden = shutil.ignore_patterns(".venv*", ".git", ".*_cache", ".hypothesis")
     shutil.copytree(
         ROOT, folder / "source", symlinks=True,
@@ -166,6 +169,15 @@ def test_the_environment_of_ray_is_pinned_and_differs_only_where_it_must() -> No
     assert {name_of(word) for word in [*project_["dependencies"], *extras["ray"]]} <= {*ray}
     differing = {name for name in usual if name in ray and usual[name] != ray[name]}
     assert differing == {"cloudpickle", "python-dateutil"}
+
+
+def test_the_lowest_versions_are_those_of_the_ranges() -> None:
+    lowest = read_pins("constraints-lowest.txt")
+    ranges = {name_of(word): re.findall(r">=([\d.]+)", word)[0]
+              for word in project()["project"]["dependencies"]}  # fmt: skip
+    del ranges["torch"]  # of which no old build for a CPU is on the index
+    for name, version in ranges.items():
+        assert Version(lowest[name].split()[0]) == Version(version), name
 
 
 def read_pins(file: str) -> dict[str, str]:
