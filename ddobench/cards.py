@@ -19,25 +19,26 @@ from ddobench.runner.run import evaluate_designs
 FILE = Path("docs/tasks.md")
 TIMED = ("ga", "fgm")  # methods whose seconds are shown
 _HEAD = """\
-| task | d, n | designs | best visible | random | best known | 0, 1 | s: ga, fgm |
+| task | d, n | designs | best visible | random | best known | 0 and 1 | s: ga, fgm |
 |---|---|---|---|---|---|---|---|
 """
-_PLACE = re.compile(r"(?<=written by python -m ddobench.cards -->\n).*?(?=<!-- end -->)", re.DOTALL)
+PLACE = re.compile(r"(?<=written by python -m ddobench.cards -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 
 def write_cards(file: Path = FILE) -> None:
     """Write the cards of all tasks into their page."""
     page = file.read_text(encoding="utf-8")
+    (table,) = PLACE.findall(page)
     lines = []
     for entry in registry.entries("task"):
         head = f"| [`{entry.name}`](#{entry.name}) |"
-        old = next((line for line in page.splitlines() if line.startswith(head)), "")
+        old = next((line for line in table.splitlines() if line.startswith(head)), "")
         if entry.missing_dependency:
             lines.append(old or f"{head} {' | '.join('?' * 7)} |")
         else:
             lines.append(f"{head} {' | '.join(describe_task(entry.name))} |")
-    table = _HEAD + "\n".join(lines) + "\n"
-    file.write_text(_PLACE.sub(lambda _: table, page), encoding="utf-8")
+    new = _HEAD + "\n".join(lines) + "\n"
+    file.write_text(page.replace(table, new), encoding="utf-8")
 
 
 def describe_task(name: str) -> list[str]:
@@ -54,19 +55,17 @@ def describe_task(name: str) -> list[str]:
 
 
 def find_landmarks(problem: Problem) -> tuple[list[str], str]:
-    """Return the best visible, the mean visible and the best known value, and their scale."""
+    """Return the best visible, the mean visible and the best known value, and the range of data."""
     if not problem.measures:
         return ["hidden rows", "", "unknown"], ""
     best = float(evaluate_designs(problem, problem.data.best()[:, None])[0, 0])
     random = float(evaluate_designs(problem, problem.data.x).nanmean())
     known, bound = problem.optimum, problem.lower_bound
     top = float(known[0]) + 0.0 if known is not None else np.nan  # no -0
-    scale, low, high = "visible mean and optimum", random, top
+    scale, low, high = "", random, top
     if problem.full_range is not None:
         low, high = problem.full_range[0].tolist()
-        scale = f"{low:.4g} and {high:.4g}, of all data"
-    elif known is None:
-        scale = ""
+        scale = f"{low:.4g} and {high:.4g}"
 
     def write(value: float) -> str:
         share = (value - low) / (high - low)

@@ -16,7 +16,7 @@ PAGES = {
     for name in ("architecture", "contributing", "changelog", "security")
 }
 LINK = re.compile(
-    r"(?<=\]\()(?:\.\./)?(?:results/paper|examples|conf|baselines|ddobench|tasks)/[^)#\s]+"
+    r"(?<=\]\()(?:\.\./)?(?:results/paper|examples|conf|baselines|ddobench|tasks|tests)/[^)#\s]+"
 )
 
 
@@ -37,7 +37,7 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     if page.file.src_uri in PAGES:
         markdown = markdown.replace("](docs/", "](")
     if page.file.src_uri.startswith("repository/"):
-        return markdown
+        return markdown.replace("](../docs/", "](../../")  # of a folder of the repository
     return LINK.sub(lambda found: f"repository/{place(found[0])}", markdown)
 
 

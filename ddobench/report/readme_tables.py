@@ -38,6 +38,13 @@ _PLAIN = ("identity", "complete")  # parts that do nothing
 
 
 def tasks() -> Iterator[str]:
+    """Yield a line for each task."""
+    yield "| task | what it is |\n|---|---|"
+    for entry in registry.entries("task"):
+        yield f"| [`{entry.name}`](#{entry.name}) | {entry.summary} |"
+
+
+def task_cards() -> Iterator[str]:
     """Yield a section for each task: what it is, where its values come from, its settings."""
     for entry in registry.entries("task"):
         card = registry.read_choice("task", entry.name)["card"]
@@ -267,6 +274,7 @@ def paper() -> Iterator[str]:
 TABLES: dict[str, tuple[Path, Callable[[], Iterator[str]]]] = {  # the page of each, and its lines
     "short": (README, short),
     "tasks": (DOCS / "tasks.md", tasks),
+    "task_cards": (DOCS / "tasks.md", task_cards),
     "methods": (DOCS / "methods.md", methods),
     "parts": (DOCS / "methods.md", parts),
     "scores": (DOCS / "glossary.md", scores),
