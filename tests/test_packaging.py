@@ -82,10 +82,7 @@ def test_the_source_distribution_has_all_that_its_tests_need(built: Path) -> Non
         if file.is_file() and not links & {*file.parents}
         and str(file.relative_to(source)) not in inside
     ]  # fmt: skip
-    assert [name for name in lost if "egg-info" not in name] == NOT_SHIPPED
-
-
-NOT_SHIPPED = [".gitignore", ".pre-commit-config.yaml"]
+    assert [name for name in lost if "egg-info" not in name] == []
 
 
 @pytest.mark.slow

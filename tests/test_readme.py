@@ -58,6 +58,8 @@ NEW = [f"{name}.md" for name in ("contributing",)]  # made by docs/site.py
 def test_links_to_headings_exist(page: Path) -> None:
     for link, place in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", page.read_text(encoding="utf-8")):
         target = page.parent / link if link else page
+        if "results/paper/" in link and not PUBLISHED.exists():
+            continue  # in a source distribution
         headings = re.findall(r"^#+ (.+)$", target.read_text(encoding="utf-8"), re.MULTILINE)
         assert place in [re.sub(r"[^\w -]", "", one).lower().replace(" ", "-") for one in headings]
 
