@@ -3,10 +3,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 DEMO := results/demo
+TAG = v$(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+EXTRAS := rna,botorch,joblib,slurm,data,sklearn,excel
+TESTS_OF_EXTRAS := tests/tasks/test_rna.py tests/baselines/test_qlogei.py tests/test_conformance.py -k "rna or qlogei or bo_qei"
 PUBLISHED := regret signs peak known_graph chains chains_small chains_large training controls confidence supplement mixture later_code_map \
 	forms noise rows discovery binding landscapes cross rules surface trust coverage early_stopping
 
-.PHONY: docs help setup demo test numerics quick coverage lint smoke slurm figures tables paper bench clean
+.PHONY: docs help setup demo test numerics quick coverage lint smoke slurm extras dist figures tables paper bench clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -16,6 +19,7 @@ setup: $(VENV)/installed ## create .venv and install everything with exact versi
 $(VENV)/installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || \
 	  { echo "ddobench needs Python 3.11 to 3.13, got $$($(PYTHON) --version); run: make PYTHON=python3.12 ..."; exit 1; }
+	@for name in tasks baselines conf; do test -e ddobench/$$name || ln -s ../$$name ddobench/$$name; done # a source distribution has no links
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[test]'
 	@touch $@
@@ -73,6 +77,24 @@ slurm: setup ## sweeps on a real SLURM, from Debian's packages slurm-wlm and mun
 	  if [ "$$(id -u)" = 0 ] && command -v slurmctld slurmd munged >/dev/null; then \
 	    DDOBENCH_SLURM=1 $(BIN)/python -m pytest -q tests/cli/test_slurm.py; \
 	  else echo "make slurm: skipped, as it needs root and the packages slurm-wlm and munge (apt-get install)"; fi
+
+# Ray's launcher needs an older cloudpickle than the others: an environment of its own.
+extras: setup ## install every extra and run the tests that skip without them
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[$(EXTRAS)]'
+	$(BIN)/python -m pytest -q -rs -n 2 --dist worksteal $(TESTS_OF_EXTRAS)
+	$(PYTHON) -m venv .venv-ray
+	.venv-ray/bin/pip install --quiet --constraint constraints-ray.txt --editable '.[ray]' pytest hypothesis
+	.venv-ray/bin/python -m pytest -q -rs tests/cli/test_launchers.py
+
+# An index shows neither pictures nor links that are relative, so with REPOSITORY=https://HOST/OWNER/NAME they become absolute.
+dist: setup ## the wheel and the source distribution of the last commit, in dist/
+	rm -rf build/release dist && mkdir -p build/release
+	git archive HEAD | tar -x -C build/release --exclude 'results/*'
+	@test -z "$(REPOSITORY)" || sed -Ei -e 's~(!\[[^]]*\]\()([^):]+\))~\1$(REPOSITORY)/raw/$(TAG)/\2~g' \
+	  -e 's~\]\(([^):#]+\))~]($(REPOSITORY)/blob/$(TAG)/\1~g' build/release/README.md
+	@test -z "$(REPOSITORY)" || sed -Ei 's~^\[project.urls\].*~&\nSource = "$(REPOSITORY)"~' build/release/pyproject.toml
+	$(BIN)/python -m build --outdir dist build/release
+	$(BIN)/pip install --quiet twine && $(BIN)/twine check --strict dist/*
 
 RECORDS ?= results/paper/records
 REPORT ?= results/paper

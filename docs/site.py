@@ -16,7 +16,7 @@ PAGES = {
     for name in ("architecture", "contributing", "changelog", "security")
 }
 LINK = re.compile(
-    r"(?<=\]\()(?:\.\./)?(?:results/paper|examples|conf|baselines|ddobench|tasks)/[^)#\s]+"
+    r"(?<=\]\()(?:\.\./)?(?:results/paper|examples|conf|baselines|ddobench|tasks|tests)/[^)#\s]+"
 )
 
 
@@ -34,8 +34,10 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     """Link to what was added."""
     for name, source in PAGES.items():
         markdown = markdown.replace(f"]({source}", f"]({name}")
+    if page.file.src_uri in PAGES:
+        markdown = markdown.replace("](docs/", "](")
     if page.file.src_uri.startswith("repository/"):
-        return markdown
+        return markdown.replace("](../docs/", "](../../")  # of a folder of the repository
     return LINK.sub(lambda found: f"repository/{place(found[0])}", markdown)
 
 

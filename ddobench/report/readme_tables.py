@@ -13,13 +13,17 @@ import pandas as pd
 
 from ddobench import registry
 from ddobench.cli.plan import read_published
+from ddobench.datasets import SETS
 from ddobench.report.claims import read_claims
 from ddobench.report.tables.formatting import MINUS, escape_markdown
 from ddobench.scores import (
     BEST_ORACLE,
+    COSTS,
     HEADLINE,
     INVALID_FINAL,
+    LANDMARKS,
     NORMALISED_BEST,
+    SCORES,
 )
 from ddobench.store.runs import load
 
@@ -36,7 +40,22 @@ def tasks() -> Iterator[str]:
     """Yield a line for each task."""
     yield "| task | what it is |\n|---|---|"
     for entry in registry.entries("task"):
-        yield f"| `{entry.name}` | {entry.summary} |"
+        yield f"| [`{entry.name}`](#{entry.name}) | {entry.summary} |"
+
+
+def task_cards() -> Iterator[str]:
+    """Yield a section for each task: what it is, where its values come from, its settings."""
+    for entry in registry.entries("task"):
+        card = registry.read_choice("task", entry.name)["card"]
+        yield f"### {entry.name}\n\n`task={entry.name}`: {entry.summary}.\n"
+        source = card.get("source", "computed; MIT")
+        if "data" in card:
+            found = SETS[card["data"]]
+            source = f"{found.citation}; {found.licence}. Fetched by `python -m ddobench.data`"
+        if "install" in card:
+            source += f". Needs `pip install '{card['install']}'`"
+        yield f"Source and licence: {source}.\n"
+        yield _settings(f"conf/task/{entry.name}.yaml")
 
 
 def methods() -> Iterator[str]:
@@ -49,12 +68,22 @@ def methods() -> Iterator[str]:
 
 
 def parts() -> Iterator[str]:
-    """Yield a line for each group of parts, with its question in ARCHITECTURE.md."""
+    """Yield a table for each group of parts, under its question in ARCHITECTURE.md."""
     questions = dict(_QUESTION.findall(Path("ARCHITECTURE.md").read_text(encoding="utf-8")))
-    yield "| part | question | choices |\n|---|---|---|"
     for group in registry.PARTS:
-        choices = ", ".join(f"`{entry.name}`" for entry in registry.entries(group))
-        yield f"| `{group}` | {questions[group]} | {choices} |"
+        yield f"\n### {group}: {questions[group]}\n\n| part | what it is |\n|---|---|"
+        for entry in registry.entries(group):
+            file = f"conf/{group}/{entry.name}.yaml"
+            yield f"| [`{group}={entry.name}`](../{file}) | {entry.summary} |"
+    yield ""
+
+
+def scores() -> Iterator[str]:
+    """Yield a line for each score."""
+    yield "| score | what it is | unit |\n|---|---|---|"
+    for score in (*LANDMARKS, *SCORES, *COSTS):
+        unit = score.unit.name if score.unit.name != "regret" else "that of the task"
+        yield f"| `{score.name}` | {escape_markdown(score.meaning)} | {unit} |"
 
 
 def cards() -> Iterator[str]:
@@ -70,7 +99,12 @@ def cards() -> Iterator[str]:
         sources = re.findall(r"see (?:`\w+` in )?(\S+\.py)", Path(file).read_text())[:1]
         said += [f"How it works, and what differs: [{one}](../{one})." for one in sources]
         yield f"{' '.join(said).strip()}\n"
-        yield f'??? note "Settings"\n\n    ```yaml\n    --8<-- "{file}"\n    ```\n'
+        yield _settings(file)
+
+
+def _settings(file: str) -> str:
+    """Return a block to unfold that shows a file."""
+    return f'??? note "Settings"\n\n    ```yaml\n    --8<-- "{file}"\n    ```\n'
 
 
 _FIDELITY = {
@@ -230,8 +264,10 @@ def paper() -> Iterator[str]:
 TABLES: dict[str, tuple[Path, Callable[[], Iterator[str]]]] = {  # the page of each, and its lines
     "short": (README, short),
     "tasks": (DOCS / "tasks.md", tasks),
+    "task_cards": (DOCS / "tasks.md", task_cards),
     "methods": (DOCS / "methods.md", methods),
     "parts": (DOCS / "methods.md", parts),
+    "scores": (DOCS / "glossary.md", scores),
     "cards": (DOCS / "method_cards.md", cards),
     "chains": (DOCS / "results.md", chains),
     "tfbind8": (DOCS / "results.md", tfbind8),

@@ -20,6 +20,7 @@ from ddobench.report.tables.protocol import (
     read_published,
 )
 from ddobench.report.tables.styles import paper_of
+from tests.support.records import needs_published
 from tests.support.synthetic_runs import data_of, run_row
 
 VALUES = {"y_mean": 10.0, "y_sd": 2.0, "y_min": 6.0, "optimum": 3.0, "best_visible": 0.5}
@@ -143,6 +144,7 @@ def test_published_rows_name_methods_and_variants_that_exist_and_sources() -> No
             assert any(lab in entry for lab in LABS)
 
 
+@needs_published
 def test_a_faithful_method_reaches_a_published_best_and_median() -> None:
     parity = pd.read_csv(PUBLISHED / "tables" / "parity.csv", keep_default_na=False)
     reached = parity.loc[parity["method_variant"] == ""].set_index("method")["parity"]

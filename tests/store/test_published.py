@@ -8,10 +8,8 @@ import pytest
 
 import ddobench
 from ddobench.store.published import summarise, write
-from tests.support.records import record_of
+from tests.support.records import PUBLISHED, needs_published, record_of
 from tests.support.synthetic_stores import store_records
-
-RECORDS = Path(__file__).parent.parent.parent / "results" / "paper" / "records"
 
 
 def test_scores_are_written_and_read_as_they_are(tmp_path: Path) -> None:
@@ -34,7 +32,8 @@ def test_the_package_has_scores_of_every_task_of_the_paper() -> None:
 
 
 @pytest.mark.slow
+@needs_published
 def test_the_scores_of_the_package_are_those_of_the_records() -> None:
-    found, records = ddobench.published(), summarise(RECORDS)
+    found, records = ddobench.published(), summarise(PUBLISHED)
     keys = ["digest", "seed", "final_model"]
     assert found[keys].equals(records[keys]), "write them again: make tables"
