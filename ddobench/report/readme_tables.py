@@ -225,6 +225,19 @@ def _elsewhere(row: Mapping[Any, Any], level: str) -> str:
     return ", ".join(dict.fromkeys(f"{value:.3f}" for value in found if value == value))
 
 
+def trust() -> Iterator[str]:
+    """Yield a line per task of `experiment=trust`: gain and promise of auto with intervals."""
+    claims = pd.read_csv(PUBLISHED / "tables" / "claims.csv").set_index("id")
+    yield "| task | gain over the best visible design | promise minus truth |\n|---|---|---|"
+    for name in claims.index[claims.index.str.startswith("auto-trusted-")]:
+        task = name.removeprefix("auto-trusted-")
+        cells = (
+            "{mean:.2f} [{low:.2f}, {high:.2f}]".format(**claims.loc[one]).replace("-", MINUS)
+            for one in (name, f"auto-promise-{task}")
+        )
+        yield f"| {task} | {' | '.join(cells)} |"
+
+
 _SHORT = {"holds": "\u2713", "fails": "\u2717", "undecided": "?", "not run": "", "": ""}
 
 
@@ -271,6 +284,7 @@ TABLES: dict[str, tuple[Path, Callable[[], Iterator[str]]]] = {  # the page of e
     "cards": (DOCS / "method_cards.md", cards),
     "chains": (DOCS / "results.md", chains),
     "tfbind8": (DOCS / "results.md", tfbind8),
+    "trust": (DOCS / "results.md", trust),
     "controls": (DOCS / "paper.md", controls),
     "paper": (DOCS / "paper.md", paper),
 }

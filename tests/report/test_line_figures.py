@@ -214,6 +214,12 @@ def test_scores_are_drawn_at_each_level_of_a_setting(setting: str, usual: Any, o
     assert list(line_figures.score_by_setting(sweep_setting(setting, [usual]))) == []
 
 
+def test_many_words_are_not_drawn_as_levels() -> None:
+    words = [f"factor {place:02}" for place in range(13)]
+    assert list(line_figures.score_by_setting(sweep_setting("factor", words))) == []
+    assert list(line_figures.score_by_setting(sweep_setting("factor", words[:12])))
+
+
 def test_a_setting_of_a_method_has_panels_for_the_methods_and_the_oracles_ranking() -> None:
     levels = {0.05: "", 0.001: "graph.alpha=0.001", 0.5: "graph.alpha=0.5"}
     found = []

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from ddobench.report.figures.row_figures import mean_ranks
 from ddobench.report.tables.standings import (
     FEWEST,
     critical_difference,
@@ -105,6 +106,13 @@ def test_with_one_seed_a_size_the_sizes_are_the_repeats() -> None:
     assert (table["share_low"] < table["share_high"])["ga"]
     assert (table["mean_rank_low"] <= table["mean_rank"]).all()
     assert (table["mean_rank_low"] < table["mean_rank_high"])["ga"]
+
+
+def test_ranks_over_many_sizes_are_drawn_beside_more_methods_at_one_of_them() -> None:
+    rows = league(tasks=("chain",))
+    rows.append(run_row("ram", 10, task="chain", digest="ram", final_model=1.0))
+    (figure,) = mean_ranks(data_of(rows))
+    assert figure.title == "Mean ranks over 3 sizes: chain"
 
 
 def test_methods_that_share_no_seed_are_not_compared() -> None:

@@ -515,8 +515,13 @@ def landmarks(data: ReportData) -> Iterator[Figure]:
 
 
 def score_by_setting(data: ReportData) -> Iterator[Figure]:
-    """Draw the scores against every setting of a task or method that varies alone."""
+    """Draw the scores against every setting of a task or method that varies alone.
+
+    Words are left out if there are many: they are repeats of a task, and their ranks are drawn.
+    """
     for sweep in data.sweeps:
+        if not sweep.numeric and len(sweep.levels) > _MOST_WORDS:
+            continue
         for _, runs in sweep.runs.groupby([*(name for name in BY_SIZE if name != "task_variant"),
                                            "rest"], sort=True):  # fmt: skip
             yield _setting_figure(data, replace(sweep, runs=runs))
@@ -563,6 +568,9 @@ def _setting_figure(data: ReportData, sweep: Sweep) -> Figure:
     name = row_stem(sweep.setting, {**first, "task_variant": first["rest"]}, "d", "n")
     return line_figure(data, "setting", name, points, plot, text, table="settings",
                        per=f"method and {sweep.setting}")  # fmt: skip
+
+
+_MOST_WORDS = 12  # levels that fit below an axis
 
 
 def _drop_setting(label: str, setting: str) -> str:

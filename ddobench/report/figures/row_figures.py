@@ -85,7 +85,7 @@ def controls(data: ReportData) -> Iterator[Figure]:
 def mean_ranks(data: ReportData) -> Iterator[Figure]:
     """Draw the mean ranks of every line-up of three or more methods on several sizes.
 
-    A line-up is left out if a larger one on the same tasks contains it.
+    A line-up is left out if a larger one that is drawn, on the same tasks, contains it.
     """
     for lineup in data.lineups:
         if len(lineup.methods) < 3 or len(lineup.means) < 2:
@@ -117,6 +117,7 @@ def mean_ranks(data: ReportData) -> Iterator[Figure]:
 def _contains(larger: Lineup, lineup: Lineup) -> bool:
     return (
         larger.budget == lineup.budget
+        and len(larger.means) > 1
         and {*larger.methods} > {*lineup.methods}
         and {*larger.runs["task"]} == {*lineup.runs["task"]}
     )
