@@ -151,8 +151,8 @@ def _describe_invalid(ranked: pd.DataFrame, data: ReportData) -> str:
     proposing = np.array([not is_best_visible(method) for method in ranked["method"]], dtype=bool)
     rows = ranked[ranked["task"].isin(possible) & proposing]
     spans = {
-        data.style(_rows(own)[0]).name: (own["invalid"].min(), own["invalid"].max())
-        for _, own in rows[rows["invalid"].notna()].groupby(SERIES, sort=True)
+        _name_method(_rows(own)[0], data): (own["invalid"].min(), own["invalid"].max())
+        for _, own in rows[rows["invalid"].notna()].groupby("method", sort=True)
     }
     often = sorted((x for x in spans.items() if x[1][1] >= _HARDLY), key=lambda x: -x[1][1])
     never = sorted(name for name, span in spans.items() if span[1] < _HARDLY)
@@ -161,6 +161,10 @@ def _describe_invalid(ranked: pd.DataFrame, data: ReportData) -> str:
     shares = "; ".join(f"{name} {_format_span(*span)}" for name, span in often)
     text = f"Share of invalid designs on {places}: {shares or 'none'}"
     return f"{text}; below 1 % for {', '.join(never)}." if never and often else f"{text}."
+
+
+def _name_method(row: "pd.Series[Any]", data: ReportData) -> str:
+    return data.style(row).name.removesuffix(f", {row['method_variant']}")
 
 
 def _format_span(low: float, high: float) -> str:
