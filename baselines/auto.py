@@ -75,7 +75,7 @@ from ddobench.rng import Streams
 NONE_TRUSTED = "naive"  # the choice if every candidate loses
 SLIGHT = 0.1  # standard deviations below the best row that do not count as a loss
 JUDGED = 0.25  # share of the trial proposals that are judged: those with the largest predictions
-EQUAL = 1.05  # errors up to so many times that of the first that passed are not told apart
+EQUAL = 1.05  # errors up to so many times that of the first that passed count as equal
 MOST_ROWS = 10_000  # of a table that candidates are judged by
 
 
