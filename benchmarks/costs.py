@@ -58,15 +58,13 @@ def main(choice: str = "suite=ddobench-1") -> int:
     print(f"| method | CPU s a seed | cells | GB, {largest} |\n|---|---:|---:|---:|")
     costs, hours, most = find_costs(suite), 0.0, 0.0
     for entry in registry.entries("method"):
-        own = (
-            costs.loc[entry.name].dropna() if entry.name in costs.index else pd.Series(dtype=float)
-        )
+        own = costs.reindex([entry.name]).T[entry.name].dropna()
         memory = measure_memory(entry.name, words)
         print(
             f"| {entry.label} | {own.mean():.3g} | {len(own)} | {memory or math.nan:.2f} |",
             flush=True,
         )
-        hours += own.sum() * len(suite.seeds) / 3600
+        hours += float(own.sum()) * len(suite.seeds) / 3600
         most = max(most, memory or 0.0)
     print(f"{hours:.1f} CPU hours (limit {HOURS:g}), {most:.2f} GB (limit {GIGABYTES:g})")
     return int(hours > HOURS or most > GIGABYTES)
