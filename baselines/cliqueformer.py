@@ -60,8 +60,8 @@ from torch import Tensor, nn
 from ddobench.contracts import Dataset, Privilege, Proposal, Space
 from ddobench.errors import UsageError, check_whole
 from ddobench.models.clique_transformer import (
-    CliqueChain,
     ClippedAdamW,
+    CliqueChain,
     Decoder,
     Encoder,
     Regressor,

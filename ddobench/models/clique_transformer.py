@@ -1,10 +1,9 @@
 """The networks of Cliqueformer: tokens, transformer blocks, and a chain of cliques.
 
 They are for one seed at a time: attention computes a single matrix differently than a stack, and
-stacks are hardly faster on a CPU (`benchmarks/transformers.py`: forward and backward pass of ten
-encoders cost 0.88 to 0.96 of ten lone ones; products and attention have the same work, and what a
-stack saves in calls it loses in cache). All weights and all dropout are drawn from a stream. BONET
-uses the layers, the block and the optimiser too.
+stacks are hardly faster on a CPU, as products and attention take most of the time
+(`benchmarks/transformers.py`). All weights and all dropout are drawn from a stream. BONET uses the
+layers, the block and the optimiser too.
 
 B rows, T tokens of w features, e latent variables, C cliques of c of them.
 """
@@ -23,7 +22,6 @@ from ddobench.rng import Stream
 
 LEAST_SD, MOST_SD = 1e-3, 1e2  # of codes and designs
 CLIP = 1.0  # the largest norm of a gradient
-TINY = 1e-6  # added to the norm, as torch.nn.utils.clip_grad_norm_ does
 
 
 @dataclass(frozen=True)
@@ -250,8 +248,7 @@ class Regressor(nn.Module):
 class ClippedAdamW:
     """AdamW, after a clip of the norm of all gradients.
 
-    The parameters of a group become views of one vector, which one kernel updates: for networks of
-    many small parameters a kernel for each takes a sixth of the time of training.
+    The parameters of a group become views of one vector, which one kernel updates.
     """
 
     def __init__(
@@ -284,8 +281,8 @@ class ClippedAdamW:
         """Descend the loss by one step."""
         gradients = torch.autograd.grad(loss, self._parameters)
         torch.cat([one.flatten() for one in gradients], out=self._gradient)
-        norm = self._gradient.norm()
-        self._gradient.mul_((CLIP / (norm + TINY)).clamp(max=1.0))
+        share = CLIP / (self._gradient.norm() + 1e-6)  # as torch.nn.utils.clip_grad_norm_
+        self._gradient.mul_(share.clamp(max=1.0))
         self._optimiser.step()
 
 
