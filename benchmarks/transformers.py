@@ -12,6 +12,7 @@ import argparse
 import time
 from collections.abc import Callable, Sequence
 from statistics import median
+from unittest.mock import patch
 
 import torch
 from torch import Tensor, nn
@@ -50,9 +51,10 @@ def train(d: int, steps: int, optimiser: type) -> Callable[[], object]:
     data = Dataset(x, x.sum(dim=2), Space(d))
 
     def run() -> None:
-        cliqueformer.ClippedAdamW = optimiser  # type: ignore[misc]
         training = Training(steps=steps, batch=ROWS)
-        cliqueformer.Cliqueformer(training=training, device="cpu").fit(data, rng)
+        method = cliqueformer.Cliqueformer(training=training, device="cpu")
+        with patch.object(cliqueformer, "ClippedAdamW", optimiser):
+            method.fit(data, rng)
 
     return run
 
@@ -71,7 +73,8 @@ def run_stacked(x: Tensor, weights: dict[str, Tensor]) -> Tensor:  # (S, B, T, w
 
     h = x.reshape(seeds, rows * tokens, width)
     asked = linear("ask", h).view(seeds * rows, tokens, 3, HEADS, -1).permute(2, 0, 3, 1, 4)
-    heard = functional.scaled_dot_product_attention(*asked.unbind())
+    query, key, value = asked.unbind()
+    heard = functional.scaled_dot_product_attention(query, key, value)
     h = normalise("norms.0", h + linear("answer", heard.transpose(1, 2).reshape(h.shape)))
     return normalise("norms.1", h + linear("narrow", functional.gelu(linear("widen", h))))
 

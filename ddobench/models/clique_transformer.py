@@ -261,16 +261,16 @@ class ClippedAdamW:
         sizes = [sum(one.numel() for one in parameters) for parameters, _ in groups]
         vector = torch.cat([one.detach().flatten() for one in self._parameters])
         self._gradient = torch.zeros_like(vector)
-        pieces = vector.split([one.numel() for one in self._parameters])
+        pieces = torch.split(vector, [one.numel() for one in self._parameters])
         for one, piece in zip(self._parameters, pieces, strict=True):
             one.data = piece.view(one.shape)
-        flat = vector.split(sizes)
-        for one, gradient in zip(flat, self._gradient.split(sizes), strict=True):
-            one.grad = gradient
+        flat = torch.split(vector, sizes)
+        for group, gradient in zip(flat, torch.split(self._gradient, sizes), strict=True):
+            group.grad = gradient
         self._optimiser = torch.optim.AdamW(
             [
-                {"params": [one], "weight_decay": decay}
-                for one, (_, decay) in zip(flat, groups, strict=True)
+                {"params": [group], "weight_decay": decay}
+                for group, (_, decay) in zip(flat, groups, strict=True)
             ],
             lr=rate,
             betas=betas,
