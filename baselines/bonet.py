@@ -48,14 +48,13 @@ from torch.nn import functional
 
 from ddobench.contracts import Dataset, Proposal
 from ddobench.errors import UsageError, check_whole
-from ddobench.models.clique_transformer import Block, LayerNorm, Linear
+from ddobench.models.clique_transformer import Block, ClippedAdamW, LayerNorm, Linear
 from ddobench.models.tensors import Standardiser, pick_device
 from ddobench.models.training import Training, thin
 from ddobench.parts.relaxation import RelaxedMethod
 from ddobench.progress import track
 from ddobench.rng import Stream, Streams
 
-CLIP = 1.0  # the largest norm of a gradient
 BETAS = (0.9, 0.95)  # of Adam
 
 
@@ -177,13 +176,8 @@ class BONET(RelaxedMethod):
         parameters = list(self._network.parameters())
         matrices = [one for one in parameters if one.ndim == 2]
         others = [one for one in parameters if one.ndim != 2]
-        optimiser = torch.optim.AdamW(
-            [
-                {"params": matrices, "weight_decay": self.training.weight_decay},
-                {"params": others, "weight_decay": 0.0},
-            ],
-            lr=self.training.rate,
-            betas=BETAS,
+        optimiser = ClippedAdamW(
+            [(matrices, self.training.weight_decay), (others, 0.0)], self.training.rate, BETAS
         )
         last = self.length - self.context
         losses = []
@@ -192,12 +186,7 @@ class BONET(RelaxedMethod):
             # windows that would reach over the end are the last one: half of all, as in its code
             begins = stream.integers(self.length, self.training.batch).clamp(max=last)
             loss = self.loss(picked, begins)
-            for one, gradient in zip(
-                parameters, torch.autograd.grad(loss, parameters), strict=True
-            ):
-                one.grad = gradient
-            torch.nn.utils.clip_grad_norm_(parameters, CLIP)
-            optimiser.step()
+            optimiser.step(loss)
             losses.append(loss.detach())
         return torch.stack(losses).cpu()
 

@@ -59,14 +59,20 @@ from torch import Tensor, nn
 
 from ddobench.contracts import Dataset, Privilege, Proposal, Space
 from ddobench.errors import UsageError, check_whole
-from ddobench.models.clique_transformer import CliqueChain, Decoder, Encoder, Regressor, Shape
+from ddobench.models.clique_transformer import (
+    ClippedAdamW,
+    CliqueChain,
+    Decoder,
+    Encoder,
+    Regressor,
+    Shape,
+)
 from ddobench.models.tensors import Standardiser, pick_device
 from ddobench.models.training import Minibatches, Training, explained, rank_correlation, thin
 from ddobench.parts.relaxation import RelaxedMethod
 from ddobench.progress import track
 from ddobench.rng import Stream, Streams
 
-CLIP = 1.0  # the largest norm of a gradient
 MOST_CODES = 256  # tokens of a design; time and memory are quadratic in them
 
 
@@ -216,20 +222,13 @@ class Cliqueformer(RelaxedMethod):
     def _train(self, batches: Minibatches, stream: Stream) -> Tensor:  # (steps,)
         """Train for all steps and return their losses."""
         parameters = list(self._networks.parameters())
-        optimiser = torch.optim.AdamW(
-            parameters, lr=self.training.rate, weight_decay=self.training.weight_decay
-        )
+        optimiser = ClippedAdamW([(parameters, self.training.weight_decay)], self.training.rate)
         noise, warmup = stream.child("noise"), self.warmup * self.training.steps
         losses = []
         for done in track(range(1, self.training.steps + 1), "cliqueformer"):
             x, y = (table[0] for table in next(batches))  # (B, d), (B,)
             loss = self.loss(x, y, min(1.0, done / max(warmup, 1.0)), noise)
-            for parameter, gradient in zip(
-                parameters, torch.autograd.grad(loss, parameters), strict=True
-            ):
-                parameter.grad = gradient
-            torch.nn.utils.clip_grad_norm_(parameters, CLIP)
-            optimiser.step()
+            optimiser.step(loss)
             follow(self._climbed, self._networks["regressor"], self.polyak)
             losses.append(loss.detach())
         return torch.stack(losses).cpu()

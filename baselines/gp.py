@@ -9,7 +9,8 @@ FGM's clique network: additive Gaussian processes (Duvenaud, Nickisch, Rasmussen
 
 Length scales, variance and noise maximise the marginal likelihood (L-BFGS on their logarithms, with
 gradients by hand, in float64), with wide log-normal priors that only limit parameters on which the
-rows have no information. The mean is that of the rows.
+rows have no information. L-BFGS sees the likelihood per row, as in `botorch`: with the gradient of
+all rows its first trial step ends at the bounds. The mean is that of the rows.
 
 An exact process costs N^3, so it is fitted to at most `rows` of them: the best rows for a share
 `top` of these, the others at random. With the best rows only it would not know bad designs. A tenth
@@ -73,6 +74,7 @@ class GaussianProcess(Surrogate):
     """An exact process on some of the rows."""
 
     name: ClassVar[str] = "gp"
+    version: ClassVar[int] = 2  # L-BFGS on the likelihood per row
     uses_graph: ClassVar[bool] = True
     has_posterior: ClassVar[bool] = True
 
@@ -138,11 +140,12 @@ class GaussianProcess(Surrogate):
 def _objective(
     logs: Logs, middle: Logs, z: Tensor, y: Tensor, kernel: "Kernel"
 ) -> tuple[float, Logs]:
-    """Return minus the log posterior density of the logarithms, and its gradient."""
+    """Return minus the log posterior density of the logarithms per row, and its gradient."""
     process = Process(z, y, kernel, logs)
     away = (logs - middle) / PRIOR_SD
     density = process.log_likelihood() - 0.5 * float(away @ away)
-    return -density, away / PRIOR_SD - process.likelihood_gradient()
+    slope = process.likelihood_gradient() - away / PRIOR_SD
+    return -density / len(y), -slope / len(y)
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,14 @@
 """The networks of Cliqueformer: tokens, transformer blocks, and a chain of cliques.
 
 They are for one seed at a time: attention computes a single matrix differently than a stack, and
-stacks are hardly faster on a CPU. All weights and all dropout are drawn from a stream. BONET uses
-the layers and the block too.
+stacks are hardly faster on a CPU, as products and attention take most of the time
+(`benchmarks/transformers.py`). All weights and all dropout are drawn from a stream. BONET uses the
+layers, the block and the optimiser too.
 
 B rows, T tokens of w features, e latent variables, C cliques of c of them.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
@@ -19,6 +21,7 @@ from ddobench.models.tensors import send
 from ddobench.rng import Stream
 
 LEAST_SD, MOST_SD = 1e-3, 1e2  # of codes and designs
+CLIP = 1.0  # the largest norm of a gradient
 
 
 @dataclass(frozen=True)
@@ -238,8 +241,49 @@ class Regressor(nn.Module):
         h = self.norms[layer](functional.gelu(self.layers[layer](h)))
         if noise is None or self.dropout == 0:
             return h
-        kept = send(noise.uniform(*h.shape), h.device) >= self.dropout
-        return h * kept / (1 - self.dropout)
+        kept = send(noise.uniform(*h.shape), h.device).ge_(self.dropout).div_(1 - self.dropout)
+        return h * kept
+
+
+class ClippedAdamW:
+    """AdamW, after a clip of the norm of all gradients.
+
+    The parameters of a group become views of one vector, which one kernel updates.
+    """
+
+    def __init__(
+        self,
+        groups: Sequence[tuple[Sequence[nn.Parameter], float]],  # parameters, their weight decay
+        rate: float,
+        betas: tuple[float, float] = (0.9, 0.999),
+    ) -> None:
+        self._parameters = [one for parameters, _ in groups for one in parameters]
+        sizes = [sum(one.numel() for one in parameters) for parameters, _ in groups]
+        vector = torch.cat([one.detach().flatten() for one in self._parameters])
+        self._gradient = torch.zeros_like(vector)
+        pieces = torch.split(vector, [one.numel() for one in self._parameters])
+        for one, piece in zip(self._parameters, pieces, strict=True):
+            one.data = piece.view(one.shape)
+        flat = torch.split(vector, sizes)
+        for group, gradient in zip(flat, torch.split(self._gradient, sizes), strict=True):
+            group.grad = gradient
+        self._optimiser = torch.optim.AdamW(
+            [
+                {"params": [group], "weight_decay": decay}
+                for group, (_, decay) in zip(flat, groups, strict=True)
+            ],
+            lr=rate,
+            betas=betas,
+            fused=True,
+        )
+
+    def step(self, loss: Tensor) -> None:
+        """Descend the loss by one step."""
+        gradients = torch.autograd.grad(loss, self._parameters)
+        torch.cat([one.flatten() for one in gradients], out=self._gradient)
+        share = CLIP / (self._gradient.norm() + 1e-6)  # as torch.nn.utils.clip_grad_norm_
+        self._gradient.mul_(share.clamp(max=1.0))
+        self._optimiser.step()
 
 
 def _normal(both: Tensor) -> tuple[Tensor, Tensor]:  # (B, 2k) -> (B, k), (B, k)

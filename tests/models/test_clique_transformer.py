@@ -2,10 +2,13 @@
 
 import pytest
 import torch
+from torch import nn
 
 from ddobench.graphs import Graph
 from ddobench.models.clique_transformer import (
+    CLIP,
     Block,
+    ClippedAdamW,
     CliqueChain,
     Decoder,
     Encoder,
@@ -94,3 +97,34 @@ def test_each_token_is_normalised_by_itself() -> None:
     normal = norm(x)
     torch.testing.assert_close(normal.mean(dim=(0, 2)), torch.zeros(2), rtol=0, atol=1e-5)
     assert norm.mean[1] > norm.mean[0] + 0.5  # remembered
+
+
+@pytest.mark.parametrize("scale", [0.01, 100.0])  # of the gradient: below and above the clip
+def test_steps_are_those_of_adamw_with_a_clipped_gradient(scale: float) -> None:
+    ours, theirs = (Block(8, 2, 16, RNG.child("stepped")) for _ in range(2))
+    x = RNG.child("x").normal(5, 4, 8)
+    matrices, others = _by_shape(ours)
+    optimiser = ClippedAdamW([(matrices, 0.3), (others, 0.0)], 0.01, (0.8, 0.9))
+    matrices, others = _by_shape(theirs)
+    reference = torch.optim.AdamW(
+        [{"params": matrices, "weight_decay": 0.3}, {"params": others, "weight_decay": 0.0}],
+        lr=0.01,
+        betas=(0.8, 0.9),
+    )
+    for _ in range(3):
+        optimiser.step(scale * (ours(x) - x).square().sum() / x.numel())
+        reference.zero_grad()
+        (scale * (theirs(x) - x).square().sum() / x.numel()).backward()
+        norm = torch.nn.utils.clip_grad_norm_(theirs.parameters(), CLIP)
+        assert (norm > CLIP) == (scale > 1)
+        reference.step()
+    for one, other in zip(ours.parameters(), theirs.parameters(), strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def _by_shape(block: Block) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
+    """Return the matrices of a block, and its other parameters."""
+    parameters = list(block.parameters())
+    return [one for one in parameters if one.ndim == 2], [
+        one for one in parameters if one.ndim != 2
+    ]
