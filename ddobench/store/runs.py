@@ -213,7 +213,7 @@ class Store:
         """Raise unless runs can be stored now; what killed writers left is removed first."""
         for folder in (self.folder, *(self.folder / _CACHE).glob("*/")):
             with contextlib.suppress(OSError):
-                remove_leftovers(folder, [path.name for path in folder.iterdir()])
+                remove_leftovers(folder, os.listdir(folder))  # noqa: PTH208 - names alone
         check_room(place.folder)
 
     def write(self, place: Place, record: Record) -> Path:

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-HEAD, OTHER = "127.0.0.2", "127.0.0.3"
-_READY = "This command will now block"
+_HEAD, _OTHER = "127.0.0.2", "127.0.0.3"
+_READY, LATE = "This command will now block", "timed out during startup"
 
 
 @contextmanager
@@ -23,11 +23,12 @@ def private_ray(patience: float) -> Iterator[str]:
     """Start a cluster of two nodes with a core each and give its address; end it afterwards."""
     with socket.socket() as one, socket.socket() as other:
         for free in (one, other):
-            free.bind((HEAD, 0))
+            free.bind((_HEAD, 0))
         port, client = (free.getsockname()[1] for free in (one, other))
-    address = f"{HEAD}:{port}"
-    head = ["--head", f"--port={port}", f"--ray-client-server-port={client}"]
-    with _node(HEAD, head, patience), _node(OTHER, [f"--address={address}"], patience):
+    address = f"{_HEAD}:{port}"
+    head = ["--head", f"--port={port}", f"--ray-client-server-port={client}",
+            "--include-dashboard=false"]  # fmt: skip
+    with _node(_HEAD, head, patience), _node(_OTHER, [f"--address={address}"], patience):
         yield address
 
 
@@ -40,8 +41,7 @@ def _node(host: str, place: list[str], patience: float) -> Iterator[None]:
         command = [
             str(Path(sys.executable).with_name("ray")), "start", *place, "--block",
             f"--node-ip-address={host}", "--num-cpus=1", "--object-store-memory=100000000",
-            "--include-dashboard=false", "--include-log-monitor=false", "--disable-usage-stats",
-            f"--temp-dir={folder}",
+            "--include-log-monitor=false", "--disable-usage-stats", f"--temp-dir={folder}",
         ]  # fmt: skip
         log = Path(folder, "said")
         while True:
@@ -56,4 +56,5 @@ def _node(host: str, place: list[str], patience: float) -> Iterator[None]:
             finally:
                 node.send_signal(signal.SIGTERM)  # it ends what it has started
                 node.wait(patience)
+            assert LATE in log.read_text(), log.read_text()
             assert time.monotonic() < deadline, log.read_text()
