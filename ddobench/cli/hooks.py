@@ -2,6 +2,7 @@
 
 import atexit
 import shutil
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import mkdtemp
@@ -43,6 +44,9 @@ def register() -> None:
     """Register everything; repeating it is harmless."""
     from ddobench.cli.sweeper import SeedSweeper
 
+    folder = registry.config_dir()
+    if folder and folder not in sys.path:  # a worker that did not inherit PYTHONPATH
+        sys.path.append(folder)
     plugins = Plugins.instance()
     plugins.register(SeedSweeper)
     plugins.register(AnnouncedConfigs)

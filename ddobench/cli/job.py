@@ -119,9 +119,7 @@ def _check_effects(cfg: DictConfig, request: Request) -> None:
 
 def find_missing(store: "Store", place: "Place", wanted: Seeds) -> Seeds:
     """Return the wanted seeds without a readable file; only existing files are read."""
-    found = [seed for seed in place.seeds() if seed in wanted]
-    unreadable = set(store.missing(place, found))
-    return wanted.without(seed for seed in found if seed not in unreadable)
+    return wanted.without(store.sound(place, wanted))
 
 
 def _describe(spec: "Specification", seeds: Seeds, fresh: int, store: "Store") -> str:

@@ -7,9 +7,13 @@ columns of their flat row, their configuration, provenance, names of curves and 
 
 Parquet's page checksums cover all columns and are compared when a page is read. They do not cover
 the footer, so its JSON has a checksum of its own, and the columns must be exactly those below.
+
+The last entry of the footer is a seal: the seeds of the file and a checksum of all its bytes. So a
+sound file is recognised without decoding it. A file without a seal that holds is decoded.
 """
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,6 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from ddobench.seeds import format_seeds
 from ddobench.store.checks import (
     ITERATION,
     check_iterations,
@@ -32,7 +37,12 @@ from ddobench.store.checks import (
 from ddobench.store.records import ARRAYS, Record, to_json
 
 SCHEMA = 1
-_KEY, _CHECKSUM = "ddobench", "ddobench.crc32"  # in the footer
+_KEY, _CHECKSUM, _SEALED = "ddobench", "ddobench.crc32", "ddobench.seal"  # in the footer
+_SEAL = "<ddobench schema={} crc32={} digest={} seeds={}>"
+_NO_CHECKSUM = b"00000000"  # what stands for the checksum while it is computed
+_SEAL_PATTERN = re.compile(
+    _SEAL.format(SCHEMA, "([0-9a-f]{8})", "([^ <>]*)", "([0-9,-]+)").encode()
+)
 
 
 def _lists(kind: pa.DataType) -> pa.DataType:
@@ -229,8 +239,35 @@ def to_bytes(runs: Sequence[StoredRun]) -> bytes:
             columns = {name: [run.cells[name]] for name in COLUMNS.names}
             writer.write_table(pa.table(columns, schema=COLUMNS))
         checksum = f"{crc32(footer.encode()):08x}"
-        writer.add_key_value_metadata({_KEY: footer, _CHECKSUM: checksum})
-    return sink.getvalue().to_pybytes()
+        digest = ordered[0].metadata()["row"]["digest"] if ordered else ""
+        seeds = format_seeds(run.seed for run in ordered)
+        seal = _SEAL.format(SCHEMA, _NO_CHECKSUM.decode(), digest, seeds)
+        writer.add_key_value_metadata({_KEY: footer, _CHECKSUM: checksum, _SEALED: seal})
+    content: bytes = sink.getvalue().to_pybytes()
+    match = _find_seal(content)
+    return content if match is None else _sum_up(content, match).join(_around(content, match))
+
+
+def read_seal(content: bytes) -> tuple[str, str] | None:
+    """Return the digest and the seeds of a file's content, None if no seal says it is whole."""
+    match = _find_seal(content)
+    if match is None or _sum_up(content, match) != match[1]:
+        return None
+    return match[2].decode(), match[3].decode()
+
+
+def _find_seal(content: bytes) -> re.Match[bytes] | None:
+    return _SEAL_PATTERN.match(content, max(0, content.rfind(b"<ddobench ")))
+
+
+def _sum_up(content: bytes, match: re.Match[bytes]) -> bytes:
+    """Return the checksum of a content but for the checksum in its seal."""
+    before, after = _around(content, match)
+    return b"%08x" % crc32(after, crc32(_NO_CHECKSUM, crc32(before)))
+
+
+def _around(content: bytes, match: re.Match[bytes]) -> tuple[bytes, bytes]:
+    return content[: match.start(1)], content[match.end(1) :]
 
 
 def to_stored(record: Record) -> StoredRun:

@@ -13,7 +13,8 @@ import json
 import logging
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+import stat
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -27,6 +28,7 @@ from ddobench.coverage import TERMS
 from ddobench.errors import UsageError
 from ddobench.progress import track
 from ddobench.scores import curve_names, stored_names
+from ddobench.seeds import parse_seeds
 from ddobench.store.atomic import check_room, remove_leftovers, write_whole
 from ddobench.store.cache import ArrayCache
 from ddobench.store.checks import (
@@ -44,6 +46,7 @@ from ddobench.store.parquet import (
     NewerSchemaError,
     StoredRun,
     open_runs,
+    read_seal,
     to_bytes,
     to_stored,
 )
@@ -55,9 +58,10 @@ RUN = ".parquet"
 ERROR = ".error.json"
 SAMPLE = ".sample.json"
 LONGEST_REASON, LONGEST_TRACE = 10_000, 1_000_000  # characters of a failure that are stored
+FINISHED = ("ok", "declined")  # the statuses of a run with a file
 FOLDED = 500  # seeds that a folded file holds at most
 _SINGLE_NAME = re.compile(r"seed-(\d+)\.parquet")
-_FOLDED_NAME = re.compile(r"seeds-\d+\.parquet")
+_FOLDED_NAME = re.compile(r"seeds-(\d+)\.parquet")
 _CACHE = ".cache"
 _NAMED = (*IDENTITY, "digest")  # what a row of curves says of its run
 _SUMMARY = ("row", "curves")  # the columns that a report reads of every run
@@ -73,7 +77,7 @@ class Place:
 
     def file(self, seed: int) -> Path:
         """Return the file of one run."""
-        return self.folder / f"seed-{seed:05d}{RUN}"
+        return self.folder / _single_name(seed)
 
     def folded(self, seed: int) -> Path:
         """Return the file that holds a run once it is folded."""
@@ -100,8 +104,35 @@ def seed_of(name: str) -> int | None:
     return int(match[1]) if match else None
 
 
+def _single_name(seed: int) -> str:
+    return f"seed-{seed:05d}{RUN}"
+
+
 def _folded_name(seed: int) -> str:
     return f"seeds-{seed // FOLDED * FOLDED:05d}{RUN}"
+
+
+def _read_sealed(path: str, digest: str, own: int | None) -> set[int] | None:
+    """Return the seeds of a file that is as it was written, None if it must be decoded.
+
+    `own` is the seed in its name. There are many files, so this takes few steps.
+    """
+    try:
+        found = os.stat(path)  # noqa: PTH116
+        if not stat.S_ISREG(found.st_mode):
+            return None
+        handle = os.open(path, os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        sealed = read_seal(os.read(handle, found.st_size))
+    finally:
+        os.close(handle)
+    if sealed is None or sealed[0] != digest:
+        return None
+    if own is None:
+        return {*parse_seeds(sealed[1])}
+    return {own} if sealed[1] == str(own) else None
 
 
 def _list_folded(path: Path) -> list[int]:
@@ -125,15 +156,20 @@ class Store:
         return [Place(folder, folder.name.rpartition("-")[2]) for folder in folders]
 
     def missing(self, place: Place, seeds: Sequence[int]) -> list[int]:
-        """Return the seeds without a sound run; a damaged file is named in a warning.
+        """Return the seeds without a sound run, see `sound`."""
+        stored = self.sound(place, set(seeds))
+        return [seed for seed in seeds if seed not in stored]
 
-        Every run is read whole, so that its checksums are compared. What killed writers left is
-        removed on the way.
+    def sound(self, place: Place, wanted: Container[int]) -> set[int]:
+        """Return the wanted seeds with a sound run, and others of the files that were read.
+
+        Every file is read whole and its checksums are compared; a damaged one is named in a
+        warning. What killed writers left is removed on the way.
         """
         try:
-            present = {entry.name for entry in os.scandir(place.folder)}
+            present = os.listdir(place.folder)  # noqa: PTH208 - names alone
         except FileNotFoundError:
-            return list(seeds)
+            return set()
         except OSError as error:
             raise UsageError(
                 f"results_dir must be a folder that can be read, got {self.folder} "
@@ -141,14 +177,25 @@ class Store:
             ) from None
         remove_leftovers(place.folder, present)
         stored: set[int] = set()
-        for path in [place.file(seed) for seed in seeds if place.file(seed).name in present]:
-            stored |= self._find(path)
-        for path in sorted({place.folded(seed) for seed in seeds if seed not in stored}):
-            stored |= self._find(path)
-        return [seed for seed in seeds if seed not in stored]
+        found = (seed_of(name) for name in present)
+        single = sorted(seed for seed in found if seed is not None and seed in wanted)
+        folder = str(place.folder)
+        for seed in single:
+            stored |= self._find(f"{folder}/{_single_name(seed)}", place.digest, seed)
+        folded = {int(match[1]) for name in present if (match := _FOLDED_NAME.fullmatch(name))}
+        vanished = [seed for seed in single if seed not in stored]  # folded since they were listed
+        folded |= {seed // FOLDED * FOLDED for seed in vanished}
+        for first in sorted(folded):
+            if any(n in wanted and n not in stored for n in range(first, first + FOLDED)):
+                stored |= self._find(f"{folder}/{_folded_name(first)}", place.digest)
+        return stored
 
-    def _find(self, path: Path) -> set[int]:
+    def _find(self, name: str, digest: str, own: int | None = None) -> set[int]:
         """Return the seeds of a file's sound runs; a run of a newer version counts as sound."""
+        sealed = _read_sealed(name, digest, own)
+        if sealed is not None:
+            return sealed
+        path = Path(name)
 
         def read() -> set[int]:
             try:
@@ -158,8 +205,7 @@ class Store:
                     "%s was %s; it is left as it is and counts as stored: update ddobench, or "
                     "choose another results_dir", path, error,
                 )  # fmt: skip
-                seed = seed_of(path.name)
-                return set() if seed is None else {seed}
+                return set() if own is None else {own}
 
         return attempt(path, read) or set()
 
@@ -167,7 +213,7 @@ class Store:
         """Raise unless runs can be stored now; what killed writers left is removed first."""
         for folder in (self.folder, *(self.folder / _CACHE).glob("*/")):
             with contextlib.suppress(OSError):
-                remove_leftovers(folder, [path.name for path in folder.iterdir()])
+                remove_leftovers(folder, os.listdir(folder))  # noqa: PTH208 - names alone
         check_room(place.folder)
 
     def write(self, place: Place, record: Record) -> Path:
@@ -177,7 +223,11 @@ class Store:
         """
         path = place.file(record.row["seed"])
         run = to_stored(record)
-        for part, read in (("row", run.metadata), ("diagnostics", run.diagnostics)):
+
+        def check_row_and_place() -> None:
+            _check_place(path, run.metadata()["row"], RUN, FINISHED)
+
+        for part, read in (("row", check_row_and_place), ("diagnostics", run.diagnostics)):
             try:
                 read()
             except ValueError as error:
@@ -267,7 +317,7 @@ def read_runs(
 
     def take_checked(run: StoredRun) -> Result:
         meta = run.metadata()
-        _check_place(own_path(run.seed), meta["row"], RUN, ["ok", "declined"])
+        _check_place(own_path(run.seed), meta["row"], RUN, FINISHED)
         return take(run, meta)
 
     def own_path(seed: int) -> Path:

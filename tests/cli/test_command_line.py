@@ -23,6 +23,7 @@ from ddobench.store.runs import load
 from tests.support.processes import PATIENCE, Spawn, nursery, wait_until
 
 PLUGIN = f"""
+import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -42,7 +43,7 @@ class Slow(OneSeedMethod):
 
     def fit_one(self, x: Tensor, y: Tensor, space: Space, rng: Stream) -> None:
         if self.gate and rng.seed >= self.first:
-            Path(self.gate + ".reached").touch()
+            Path(self.gate + ".reached").write_text(str(os.getpid()))
             deadline = time.monotonic() + {PATIENCE}
             while not Path(self.gate).exists():
                 assert time.monotonic() < deadline, "the gate stays closed"

@@ -2,6 +2,9 @@
 
 import os
 import pickle
+import secrets
+import signal
+import time
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,9 +29,11 @@ from ddobench.errors import UsageError
 from ddobench.registry import read_choice
 from ddobench.runner.limits import WORKERS
 from ddobench.seeds import parse_seeds
-from ddobench.store.runs import read_record
+from ddobench.store.runs import load, read_record
+from tests.cli.test_command_line import PLUGIN
 from tests.support.fakes import Climb, specify_fake
-from tests.support.processes import PATIENCE, nursery
+from tests.support.processes import PATIENCE, nursery, wait_until
+from tests.support.real_ray import LATE, private_ray
 from tests.support.records import OWN, same_record
 from tests.support.slurm import install_slurm, read_submitted
 
@@ -36,19 +41,26 @@ POINTS = {"method": ["naive", "linear"], "task": "quadratic", "d": 6, "n": 30, "
 SEEDS = "0-9"
 SWEEP = ["-m", "method=naive,linear", "task=quadratic", "d=6", "n=30", "budget=tiny", "seed=0-9"]
 LOCAL = "submitit_local"
-RAY = {  # the patience of Ray with its own parts: 30 s are not enough on a busy machine
-    "RAY_raylet_start_wait_time_s": int(PATIENCE),
-    "RAY_agent_register_timeout_ms": int(1000 * PATIENCE),
+# Ray ends if its own parts take longer than 15 s to start, and ddobench hears of it after 30 s.
+RAY = {
+    "RAY_agent_register_timeout_ms": str(int(1000 * PATIENCE)),
+    "RAY_AUTH_MODE": "token",
+    "RAY_AUTH_TOKEN": secrets.token_hex(32),  # or Ray writes one into the home folder
 }
 
 
-def launch(folder: Path, *words: str) -> tuple[str, str]:
-    """Run the sweep through a launcher and return what it said."""
-    with nursery() as spawn:
-        sweep = spawn("-m", "ddobench", *SWEEP, f"results_dir={folder}", *words)
-        out, err = sweep.communicate(timeout=PATIENCE)
-        assert sweep.returncode == 0, out + err
-    return out, err
+def launch(folder: Path, *words: str, again_after: str | None = None) -> tuple[str, str]:
+    """Run the sweep through a launcher and return what it said, again if it said some words."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        with nursery() as spawn:
+            sweep = spawn("-m", "ddobench", *SWEEP, f"results_dir={folder}", *words)
+            out, err = sweep.communicate(timeout=PATIENCE)
+        if sweep.returncode == 0:
+            return out, err
+        assert again_after is not None, out + err
+        assert again_after in err, out + err
+        assert time.monotonic() < deadline, out + err
 
 
 def run_here(folder: Path) -> None:
@@ -56,15 +68,49 @@ def run_here(folder: Path) -> None:
     ddobench.run(**POINTS, seed=SEEDS, results_dir=folder)  # type: ignore[arg-type]
 
 
-def assert_same_records(folder: Path, other: Path) -> None:
-    """Fail unless two folders hold the same 20 runs, but for times and where they come from."""
+def assert_same_records(folder: Path, other: Path, runs: int = 20) -> None:
+    """Fail unless two folders hold the same runs, but for times and where they come from."""
     files = sorted(path.relative_to(other) for path in other.rglob("*.parquet"))
-    assert len(files) == 20
+    assert len(files) == runs
     assert sorted(path.relative_to(folder) for path in folder.rglob("*.parquet")) == files
     for file in files:
         ours, theirs = read_record(folder / file), read_record(other / file)
         assert ours.provenance["threads"] == theirs.provenance["threads"] == 1
         assert same_record(ours, theirs, without=OWN), file
+
+
+def complete_after_a_kill(folder: Path, *launcher: str) -> str:
+    """Kill a worker in the middle of a suite and repeat the command; return what the first said.
+
+    Fail unless the runs are then those of an undisturbed sweep in one process.
+    """
+    plugin, gate = folder / "plugin", folder / "gate"
+    (plugin / "method").mkdir(parents=True)
+    (plugin / "slowpoke.py").write_text(PLUGIN)
+    (plugin / "method" / "slow.yaml").write_text(
+        f"_target_: slowpoke.Slow\ngate: {gate}\nfirst: 1\n"  # seed 1 waits at the gate
+    )
+    words = ["-m", "ddobench", "--config-dir", str(plugin), "-m", "suite=ddobench-1-lite",
+             "method=linear,slow", "budget=tiny", "seed=0-1"]  # fmt: skip
+    spread, here, reached = folder / "spread", folder / "here", Path(f"{gate}.reached")
+    with nursery() as spawn:
+        sweep = spawn(*words, f"results_dir={spread}", *launcher)
+        wait_until(lambda: reached.exists() and reached.read_text() != "", sweep)
+        wait_until(lambda: len(load(spread)) > 0, sweep)
+        os.kill(int(reached.read_text()), signal.SIGKILL)
+        gate.touch()
+        out, err = sweep.communicate(timeout=PATIENCE)
+        assert sweep.returncode == 1, out + err
+        assert "Traceback" not in out + err
+        assert 0 < len(load(spread)) < 16
+        again = spawn(*words, f"results_dir={spread}", *launcher)
+        said = again.communicate(timeout=PATIENCE)
+        assert again.returncode == 0, said
+        undisturbed = spawn(*words, f"results_dir={here}")
+        said = undisturbed.communicate(timeout=PATIENCE)
+        assert undisturbed.returncode == 0, said
+    assert_same_records(spread, here, runs=16)
+    return out
 
 
 class Planted:
@@ -90,9 +136,10 @@ def test_a_launcher_stores_what_one_process_stores(
     launcher: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     needs(launcher)
-    for name, patience in RAY.items():
-        monkeypatch.setenv(name, str(patience))
-    out, _ = launch(tmp_path / "spread", f"hydra/launcher={launcher}")
+    for name, value in RAY.items():
+        monkeypatch.setenv(name, value)
+    late = LATE if launcher == "ray" else None
+    out, _ = launch(tmp_path / "spread", f"hydra/launcher={launcher}", again_after=late)
     assert "20 runs finished" in out
     (command,) = set(ddobench.load(tmp_path / "spread")["command"])
     assert command.startswith("python -m ddobench -m method=naive,linear task=quadratic d=6 ")
@@ -101,6 +148,21 @@ def test_a_launcher_stores_what_one_process_stores(
         assert f"20 runs in {jobs} jobs for {workers} workers" in out
     run_here(tmp_path / "here")
     assert_same_records(tmp_path / "spread", tmp_path / "here")
+
+
+@pytest.mark.slow
+def test_a_suite_on_two_nodes_of_ray_is_completed_after_a_worker_was_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs("ray_cluster")
+    for name, value in RAY.items():
+        monkeypatch.setenv(name, value)
+    with private_ray(PATIENCE) as address:
+        out = complete_after_a_kill(
+            tmp_path, "hydra/launcher=ray_cluster", f"hydra.launcher.ray.init.address={address}",
+        )  # fmt: skip
+    assert "the launcher gave up: " in out
+    assert "of 16 runs are stored; the same command continues with the rest\n" in out
 
 
 @pytest.mark.slow

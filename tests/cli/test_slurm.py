@@ -11,7 +11,13 @@ import pytest
 from ddobench.cli.slurm_queue import SlurmQueue, limit_signal
 from ddobench.store.runs import load
 from tests.cli.test_command_line import PLUGIN
-from tests.cli.test_launchers import assert_same_records, launch, needs, run_here
+from tests.cli.test_launchers import (
+    assert_same_records,
+    complete_after_a_kill,
+    launch,
+    needs,
+    run_here,
+)
 from tests.support.processes import PATIENCE, nursery, wait_until
 from tests.support.real_slurm import missing_programs, private_slurm
 
@@ -56,6 +62,13 @@ def test_a_cluster_stores_what_one_process_stores(tmp_path: Path) -> None:
     assert "sacct" not in err
     run_here(tmp_path / "here")
     assert_same_records(tmp_path / "spread", tmp_path / "here")
+
+
+@pytest.mark.usefixtures("on_slurm")
+def test_a_suite_is_completed_after_a_worker_was_killed(tmp_path: Path) -> None:
+    out = complete_after_a_kill(tmp_path, *LAUNCHER)
+    assert "some jobs of SLURM ended without a result, killed or out of time or memory: " in out
+    assert "of 16 runs are stored; the same command continues with the rest\n" in out
 
 
 @pytest.mark.usefixtures("on_slurm")

@@ -361,7 +361,7 @@ def test_the_command_line_says_what_became_of_the_runs(
     copy = tmp_path / "copy"
     assert main([str(full.folder), "--publish", str(copy)]) == 0
     assert re.fullmatch(
-        rf"{SEEDS} runs are in 1 files of {re.escape(str(copy))}, [\d.]+ KB, [\d.]+ B a run; "
+        rf"{SEEDS} runs are in 1 files of {re.escape(str(copy))}, [\d.]+ KB, [\d.]+ K?B a run; "
         rf"{SEEDS} of them were read from [\d.]+ KB\n", capsys.readouterr().out,
     )  # fmt: skip
     assert main([str(full.folder)]) == 0

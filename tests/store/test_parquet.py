@@ -80,6 +80,35 @@ def test_no_bit_of_a_footer_can_turn_unnoticed(store: Store, place: Place) -> No
         flip_bit(path, 8 * byte + byte % 8)
 
 
+@pytest.mark.parametrize("folded", [False, True], ids=["single", "folded"])
+def test_a_file_that_is_as_it_was_written_is_not_decoded(
+    store: Store, place: Place, monkeypatch: pytest.MonkeyPatch, folded: bool
+) -> None:
+    for seed in range(RECORDS):
+        store.write(place, record_of(seed))
+    if folded:
+        compact(store.folder)
+    monkeypatch.setattr("ddobench.store.runs.open_runs", None)
+    assert store.missing(place, range(RECORDS + 1)) == [RECORDS]
+
+
+def test_a_file_without_a_seal_is_decoded(store: Store, place: Place) -> None:
+    change_run(store.write(place, record_of(0)))
+    assert store.missing(place, [0]) == []
+
+
+def test_a_sealed_file_under_the_name_of_another_run_does_not_count(
+    store: Store, place: Place, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = store.write(place, record_of(0))
+    other = store.place("toy", "mine", 3, 10, "abd")
+    other.folder.mkdir()
+    for copy, where in ((place.file(1), place), (other.file(0), other)):
+        copy.write_bytes(path.read_bytes())
+        assert store.missing(where, [0, 1])
+        assert f"{copy} is not a readable run and is left out: it holds another run" in caplog.text
+
+
 def test_a_summary_does_not_read_designs_and_their_values(store: Store, place: Place) -> None:
     path = store.write(place, record_of(0))
     with open_runs(path) as file:
