@@ -6,7 +6,6 @@ from functools import cached_property
 from itertools import combinations
 from typing import Self
 
-import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,6 +20,8 @@ class Graph:
     @classmethod
     def from_edges(cls, d: int, edges: Iterable[tuple[int, int]]) -> Self:
         """Build the graph with the given edges; an isolated variable is a clique of its own."""
+        import networkx as nx  # slow to import, and a plan needs none
+
         graph: nx.Graph[int] = nx.Graph()
         graph.add_nodes_from(range(d))
         for i, j in edges:

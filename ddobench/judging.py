@@ -9,7 +9,6 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist, pdist
 
 from ddobench.planes import LocalPlanes, different_rows
 
@@ -127,6 +126,8 @@ class Spread:
     @classmethod
     def of(cls, designs: Values, visible: Values, categorical: bool) -> "Spread":
         """Measure designs (K, d), the best first, against visible ones (N, d)."""
+        from scipy.spatial.distance import cdist  # slow, as above
+
         designs = designs[np.isfinite(designs).all(axis=1)]
         if not len(designs):
             return cls()
@@ -148,6 +149,8 @@ class Spread:
 
 def _distances(designs: Values, metric: Literal["hamming", "euclidean"]) -> Values:
     """Return the distances between any two designs, or 0 if there is only one."""
+    from scipy.spatial.distance import pdist  # slow, as above
+
     return pdist(designs, metric) if len(designs) > 1 else np.zeros(1)
 
 

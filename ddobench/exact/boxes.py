@@ -20,7 +20,6 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 import torch
-from scipy.optimize import minimize
 from scipy.special import expit
 
 from ddobench.exact.bounding import Cells, Landscape
@@ -124,6 +123,8 @@ class Box(Landscape):
 
     def climb(self, z: Values) -> Values:
         """Return the local maximiser reached from the position z (d,) by L-BFGS."""
+        from scipy.optimize import minimize  # slow to import, and a plan needs none
+
         found = minimize(
             self._fall, z, jac=True, method="L-BFGS-B",
             options={"ftol": 0.0, "gtol": 1e-13, "maxiter": 1000},

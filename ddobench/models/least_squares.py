@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 from torch import Tensor
 
 Values = NDArray[np.float64]
@@ -123,6 +122,8 @@ class OneHot:
 
 def one_hot(x: Values, scopes: Sequence[Scope], sizes: Sequence[int]) -> OneHot:
     """Return the features of designs x (N, d) for the cells of all scopes, scope after scope."""
+    from scipy.sparse import csr_array  # slow to import, and a plan needs none
+
     widths = [count_cells(scope, sizes) for scope in scopes]
     starts = np.cumsum([0, *widths])
     cells = [start + configuration(x, scope, sizes)

@@ -14,12 +14,9 @@ from itertools import combinations, islice
 from math import sqrt
 from typing import Any, ClassVar
 
-import networkx as nx
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.stats import f as f_distribution
-from scipy.stats import false_discovery_control, norm
 from torch import Tensor
 
 from ddobench.contracts import Privilege, Privileged, Space
@@ -101,16 +98,25 @@ def pseudo_hessian(z: Tensor, y: Tensor) -> Tensor:  # (S, M, e), (S, M) -> (S, 
 
 def p_values(hessian: Matrix, rows: int) -> Matrix:  # (e, e) -> (pairs,)
     """Return the two-sided p-value of each pair i < j, in the order of `combinations`."""
+    from scipy.stats import norm  # slow to import, and a plan needs none
+
     upper = hessian[np.triu_indices(len(hessian), 1)]
     values: Matrix = 2 * norm.sf(np.abs(upper) * sqrt(rows))
     return values
+
+
+def _control_false_discoveries(p: Matrix) -> Matrix:
+    from scipy.stats import false_discovery_control  # slow to import, and a plan needs none
+
+    adjusted: Matrix = false_discovery_control(p, method="bh")
+    return adjusted
 
 
 # p-values (pairs,) -> adjusted p-values
 CORRECTIONS: dict[str, Callable[[Matrix], Matrix]] = {
     "none": lambda p: p,
     "bonferroni": lambda p: p * len(p),
-    "fdr": lambda p: false_discovery_control(p, method="bh"),
+    "fdr": _control_false_discoveries,
 }
 
 
@@ -259,6 +265,8 @@ def limit_cliques(
     d: int, strongest: Sequence[tuple[int, int]], most_cliques: int
 ) -> Sequence[tuple[int, int]]:
     """Remove the weakest (last) edges until there are at most `most_cliques` maximal cliques."""
+    import networkx as nx  # slow to import, and a plan needs none
+
     graph: nx.Graph[int] = nx.Graph()
     graph.add_nodes_from(range(d))
     graph.add_edges_from(strongest)
@@ -369,6 +377,8 @@ def compare_pairs(
     testable = (own > 0) & (rest > 0) & (total > len(left) * NOISE**2)
     own, rest = np.where(testable, own, 1), np.where(testable, rest, 1)
     unexplained = np.maximum(total - gained, np.finfo(float).tiny)
+    from scipy.stats import f as f_distribution  # slow to import, and a plan needs none
+
     p = f_distribution.sf((gained / own) / (unexplained / rest), own, rest)
     return np.where(testable, p, 1.0)
 

@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.stats import norm, rankdata
 from torch import Tensor
 
 from ddobench.contracts import Dataset, Hidden, Privilege
@@ -243,6 +242,8 @@ class Whitening:
 
 def normal_scores(x: Matrix, axis: int) -> Matrix:
     """Return the standard normal quantiles that belong to the ranks along an axis."""
+    from scipy.stats import norm, rankdata  # slow to import, and a plan needs none
+
     scores: Matrix = norm.ppf((rankdata(x, axis=axis) - 0.5) / x.shape[axis])
     return scores
 

@@ -20,7 +20,7 @@ from ddobench.cli import main as cli
 from ddobench.cli.sweeper import SeedSweeper
 from ddobench.errors import StorageError
 from ddobench.store.runs import load
-from tests.support.processes import PATIENCE, Spawn, nursery, wait_until
+from tests.support.processes import PATIENCE, Spawn, interruptible, nursery, wait_until
 
 PLUGIN = f"""
 import os
@@ -130,16 +130,16 @@ def finish(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
 
 
 @pytest.mark.slow
-def test_the_promised_line_works_as_written(spawn: Spawn, tmp_path: Path) -> None:
+def test_the_promised_line_works_as_written(ddobench: "Caller") -> None:
     python, *line = shlex.split("python -m ddobench method=fgm task=chain d=41 -m seed=0-49")
     assert [python, *line[:2]] == ["python", "-m", "ddobench"]
     small = ["budget=tiny", "budget.training=0.004", "budget.ascent=0.04", "n=100",
              "surrogate.width=16", "latent.width=16"]  # seconds, not hours  # fmt: skip
-    code, out, err = finish(spawn(*line[2:], *small, f"results_dir={tmp_path}"))
+    code, out, err = ddobench(*line[2:], *small)
     assert code == 0, err
     assert "50 runs finished" in out
     assert "\x1b" not in out + err
-    runs = load(tmp_path)
+    runs = load(ddobench.results)
     assert sorted(runs["seed"]) == list(range(50))
     assert set(runs["status"]) == {"ok"}
     assert set(zip(runs["task"], runs["method"], runs["d"], strict=True)) == {("chain", "fgm", 41)}
@@ -787,30 +787,37 @@ def stored_files(folder: Path) -> list[Path]:
 
 
 @pytest.mark.slow
-def test_a_killed_sweep_continues_where_it_was(spawn: Spawn, plugin: Path, tmp_path: Path) -> None:
-    results, gate = tmp_path / "runs", tmp_path / "gate"
+def test_a_killed_sweep_continues_where_it_was(
+    spawn: Spawn, ddobench: Caller, plugin: Path, tmp_path: Path
+) -> None:
+    results, gate = ddobench.results, tmp_path / "gate"
     words = [
         "--config-dir", str(plugin), "method=slow", f"method.gate={gate}", "method.first=2",
-        "-m", "seed=0-7", f"results_dir={results}",
+        "-m", "seed=0-7",
     ]  # fmt: skip
-    process = spawn(*words)
+    process = spawn(*words, f"results_dir={results}")
     wait_until(gate.with_suffix(".reached").exists, process)
     process.kill()
     finish(process)
     before = {path: path.stat().st_mtime_ns for path in stored_files(results)}
     assert len(before) == 2
     gate.touch()
-    code, out, err = finish(spawn(*words))
+    code, out, err = ddobench(*words)
     assert code == 0, err
     assert "2 of 8 runs are stored already; 6 to go" in out
     assert sorted(load(results)["seed"]) == list(range(8))
     assert all(path.stat().st_mtime_ns == written for path, written in before.items())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=str)
+def test_a_signal_that_ends_programs_interrupts_as_ctrl_c_does(number: signal.Signals) -> None:
+    with interruptible(), cli._signals_as_interrupt():
+        assert signal.getsignal(number) is signal.default_int_handler
+
+
+@pytest.mark.slow
 def test_an_interrupted_sweep_ends_cleanly_and_can_be_continued(
-    spawn: Spawn, plugin: Path, tmp_path: Path, number: signal.Signals
+    spawn: Spawn, plugin: Path, tmp_path: Path
 ) -> None:
     results, gate = tmp_path / "runs", tmp_path / "gate"
     process = spawn(
@@ -818,7 +825,7 @@ def test_an_interrupted_sweep_ends_cleanly_and_can_be_continued(
         "-m", "seed=0-99", f"results_dir={results}",
     )  # fmt: skip
     wait_until(gate.with_suffix(".reached").exists, process)
-    process.send_signal(number)
+    process.send_signal(signal.SIGTERM)
     code, out, err = finish(process)
     assert code == 130
     assert "interrupted: 1 of 100 runs are stored; the same command continues" in out

@@ -6,28 +6,33 @@ from pathlib import Path
 
 import pytest
 
+from ddobench.cli.main import main
 from ddobench.store.runs import read_record
 from tests.support.processes import PATIENCE, nursery
 from tests.support.records import OWN, same_record
 
 SWEEP = [
-    "-m", "ddobench", "-m", "method=naive,fgm", "task=chain", "d=5", "n=60", "budget=tiny",
-    "seed=0-5", "seeds_per_job=2", "latent.width=8", "surrogate.width=8",
+    "-m", "method=naive,fgm", "task=chain", "d=5", "n=60", "budget=tiny",
+    "seed=0-3", "seeds_per_job=2", "latent.width=8", "surrogate.width=8",
 ]  # fmt: skip
 ROOT = Path(__file__).parent.parent.parent
 
 
 @pytest.mark.slow
-def test_two_sweeps_into_one_folder_leave_the_records_of_one_alone(tmp_path: Path) -> None:
+def test_two_sweeps_into_one_folder_leave_the_records_of_one_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with nursery() as spawn:
-        folders = ("both", "both", "alone")
-        sweeps = [spawn(*SWEEP, f"results_dir={tmp_path / name}") for name in folders]
+        command = ["-m", "ddobench", *SWEEP, f"results_dir={tmp_path / 'both'}"]
+        sweeps = [spawn(*command), spawn(*command)]
+        monkeypatch.setattr(sys, "argv", ["ddobench", *SWEEP, f"results_dir={tmp_path / 'alone'}"])
+        main()
         for sweep in sweeps:
             _, err = sweep.communicate(timeout=PATIENCE)
             assert sweep.returncode == 0, err
     alone = sorted((tmp_path / "alone").rglob("*.parquet"))
     both = sorted((tmp_path / "both").rglob("*.parquet"))
-    assert len(alone) == 12
+    assert len(alone) == 8
     assert [path.parts[-2:] for path in both] == [path.parts[-2:] for path in alone]
     for one, other in zip(both, alone, strict=True):
         assert same_record(read_record(one), read_record(other), without=OWN), one
