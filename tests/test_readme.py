@@ -20,7 +20,7 @@ DOCS = ROOT / "docs"
 PAGES = [README, ROOT / "examples" / "README.md", *DOCS.glob("*.md")]
 
 
-OF_RESULTS = ("short", "chains", "tfbind8", "controls", "paper")
+OF_RESULTS = ("short", "cards", "suite", "chains", "tfbind8", "trust", "controls", "paper")
 
 
 @pytest.mark.parametrize(
