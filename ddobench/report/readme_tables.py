@@ -218,7 +218,7 @@ def default_scores() -> pd.DataFrame:
     return scores[(scores["budget"] == "full") & (scores["task_variant"] == "")]
 
 
-_SIZES = ((11, 2000), (21, 2000), (41, 10_000))  # of the chain: d and N
+_SIZES = ((11, 2000), (21, 2000), (41, 10_000))  # of the chain: d and n
 _SHOWN_SEEDS = range(10)  # those that all methods have
 
 
@@ -241,7 +241,7 @@ def chains() -> Iterator[str]:
               if row["task"] == "chain" and row["method_variant"] == ""}  # fmt: skip
     costs = {one.method: one.cpu for one in read_published()
              if (one.task, one.budget, one.d, one.n) == ("chain", "full", *_SIZES[-1])}  # fmt: skip
-    heads = [f"d={d}, N={n:,}" if n >= 10_000 else f"d={d}, N={n}" for d, n in _SIZES]
+    heads = [f"d={d}, n={n:,}" if n >= 10_000 else f"d={d}, n={n}" for d, n in _SIZES]
     yield f"| method | {' | '.join(heads)} | invalid there | CPU s a seed |"
     yield "|---" * (3 + len(heads)) + "|"
     optima = [f"{own['optimum'][own['method'] == 'naive'].mean():.2f}" for own in cells]
