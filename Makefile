@@ -91,7 +91,7 @@ dist: setup ## the wheel and the source distribution of the last commit, in dist
 	rm -rf build/release dist && mkdir -p build/release
 	git archive HEAD | tar -x -C build/release --exclude 'results/*'
 	@test -z "$(REPOSITORY)" || sed -Ei -e 's~(!\[[^]]*\]\()([^):]+\))~\1$(REPOSITORY)/raw/$(TAG)/\2~g' \
-	  -e 's~\]\(([^):#]+\))~]($(REPOSITORY)/blob/$(TAG)/\1~g' build/release/README.md
+	  -e 's~\]\(([^):#]+(#[^)]*)?\))~]($(REPOSITORY)/blob/$(TAG)/\1~g' build/release/README.md
 	@test -z "$(REPOSITORY)" || sed -Ei 's~^\[project.urls\].*~&\nSource = "$(REPOSITORY)"~' build/release/pyproject.toml
 	$(BIN)/python -m build --outdir dist build/release
 	$(BIN)/pip install --quiet twine && $(BIN)/twine check --strict dist/*

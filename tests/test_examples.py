@@ -58,16 +58,19 @@ def test_every_file_of_an_example_is_on_a_page() -> None:
 
 @pytest.mark.slow
 def test_the_python_on_the_pages_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    others = (ROOT / "README.md", ROOT / "docs" / "own_rows.md", ROOT / "docs" / "python.md")
     blocks = [
-        block for page in (ROOT / "README.md", *PAGES) for block in BLOCK.findall(page.read_text())
+        block.replace("n=2000", "n=100")  # rows enough to run
+        for page in (*PAGES, *others)
+        for block in BLOCK.findall(page.read_text())
     ]
-    assert len(blocks) == 4
+    assert len(blocks) == 6
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, Any] = {"__name__": "__main__"}
     for block in blocks:
         exec(block, namespace)
     runs = ddobench.load(tmp_path / "results" / "runs")
-    assert set(runs["method"]) == {"mine", "RandomForestRegressor", "linear"}
+    assert set(runs["method"]) == {"mine", "RandomForestRegressor", "linear", "naive", "fgm"}
     assert set(runs["status"]) == {"ok"}
 
 

@@ -2,6 +2,9 @@
 
 import re
 import shlex
+import shutil
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -12,6 +15,8 @@ from ddobench import registry, scores
 from ddobench.cli.hooks import specify_points
 from ddobench.propose import __main__ as propose_command
 from ddobench.report.readme_tables import TABLES, find_table
+from ddobench.store.runs import load
+from tests.support.processes import PATIENCE
 from tests.support.records import PUBLISHED, needs_published
 
 ROOT = Path(__file__).parent.parent
@@ -20,7 +25,7 @@ DOCS = ROOT / "docs"
 PAGES = [README, ROOT / "examples" / "README.md", *DOCS.glob("*.md")]
 
 
-OF_RESULTS = ("short", "chains", "tfbind8", "controls", "paper")
+OF_RESULTS = ("short", "cards", "suite", "chains", "tfbind8", "trust", "controls", "paper")
 
 
 @pytest.mark.parametrize(
@@ -144,3 +149,77 @@ def test_every_option_of_propose_on_a_page_exists() -> None:
 def test_versions_on_a_page_are_the_pinned_ones() -> None:
     (torch,) = re.findall(r"pip install (torch==[\d.]+)", README.read_text(encoding="utf-8"))
     assert torch in (ROOT / "constraints.txt").read_text().splitlines()
+
+
+def test_every_target_of_make_on_a_page_exists() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = re.findall(r"^(\w+):.*##", makefile, re.MULTILINE)
+    pages = [*PAGES, ROOT / "CONTRIBUTING.md"]
+    texts = [page.read_text(encoding="utf-8") for page in pages]
+    named = {
+        name for text in texts for name in re.findall(r"(?:^|`)make (\w+)", text, re.MULTILINE)
+    }
+    assert {"demo", "test"} <= named
+    assert named - set(targets) == set()
+
+
+QUICK = {"seed=0-49": "seed=0", "seed=0-9": "seed=0", "seed=0-4": "seed=0", "seed=0-2": "seed=0"}
+
+
+def run_quickly(line: str, folder: Path, *added: str) -> str:
+    """Run a line of a page as it stands, but with one seed and more words; return its output."""
+    words = [QUICK.get(word, word) for word in shlex.split(line, comments=True)]
+    assert words[:2] == ["python", "-m"]
+    done = subprocess.run(
+        [sys.executable, *words[1:], *added], cwd=folder, capture_output=True, text=True,
+        check=False, timeout=PATIENCE,
+    )  # fmt: skip
+    assert done.returncode == 0, f"{line}: {done.stderr}"
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_every_command_in_the_readme_runs(tmp_path: Path) -> None:
+    plugin = ROOT / "examples" / "one_seed_method"
+    shutil.copytree(plugin, tmp_path / "FOLDER", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "FOLDER" / "method" / "towards_best.yaml").rename(
+        tmp_path / "FOLDER" / "method" / "mine.yaml"
+    )
+    text = README.read_text(encoding="utf-8")
+    lines = re.findall(r"^python -m ddobench.*$", text, re.MULTILINE)
+    assert len(lines) == 9
+    for line in lines:
+        if "suite=" in line and "plan=true" not in line:
+            line = line.replace("suite=ddobench-1", "suite=ddobench-1-lite")
+        program, added = line.split()[2], []
+        if program == "ddobench" and "--help" not in line:
+            added = ["budget=tiny"]
+            added += ["seed=0"] if "suite=" in line else [] if "n=" in line else ["n=500"]
+        elif program == "ddobench.report":
+            added = [
+                "formats=[svg]",
+                "method=naive,mine" if "published" in line else "method=naive",
+            ]
+            added += ["task=surface"] if "published" in line else []
+        elif "--target" in line:
+            added = ["budget=tiny", "--method", "linear", "--no-check"]
+        run_quickly(line, tmp_path, *added)
+    made = ("results/report/index.html", "proposals.csv", "proposals.html")
+    assert [name for name in made if not (tmp_path / name).is_file()] == []
+    runs = load(tmp_path / "results" / "runs")
+    assert set(runs["status"]) == {"ok"}
+    assert (runs["method"] == "mine").sum() == 4
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_demo_run(tmp_path: Path) -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    (recipe,) = re.findall(r"^demo: setup ##.*\n((?:\t.+\n)+)", makefile, re.MULTILINE)
+    lines = [line.strip().replace("$(BIN)/", "").replace("$(DEMO)", "demo")
+             for line in recipe.splitlines()]  # fmt: skip
+    assert [line.split()[2] for line in lines] == ["ddobench", "ddobench", "ddobench.report"]
+    run_quickly(lines[0], tmp_path, "d=4,8", "budget=tiny")
+    run_quickly(re.sub(r"method=\S+", "method=naive,linear", lines[1]), tmp_path)
+    run_quickly(lines[2], tmp_path, "formats=[svg]")
+    assert (tmp_path / "demo" / "report" / "index.html").is_file()
+    assert "results/demo/report/index.html" in README.read_text(encoding="utf-8")

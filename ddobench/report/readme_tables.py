@@ -15,7 +15,11 @@ from ddobench import registry
 from ddobench.cli.plan import read_published
 from ddobench.datasets import SETS
 from ddobench.report.claims import read_claims
-from ddobench.report.tables.formatting import MINUS, escape_markdown
+from ddobench.report.tables.formatting import MINUS, escape_markdown, file_stem
+from ddobench.report.tables.leaderboard import position_of
+from ddobench.report.tables.matrix import name_cell, read_suite
+from ddobench.report.tables.select import BY_SIZE, is_best_visible
+from ddobench.report.tables.styles import REMARK_SIGN, SIGNS
 from ddobench.scores import (
     BEST_ORACLE,
     COSTS,
@@ -98,8 +102,101 @@ def cards() -> Iterator[str]:
         file = f"conf/method/{entry.name}.yaml"
         sources = re.findall(r"see (?:`\w+` in )?(\S+\.py)", Path(file).read_text())[:1]
         said += [f"How it works, and what differs: [{one}](../{one})." for one in sources]
-        yield f"{' '.join(said).strip()}\n"
+        if said:
+            yield f"{' '.join(said)}\n"
+        yield f"{where(entry.name)}\n"
         yield _settings(file)
+
+
+_SIGNS = (*SIGNS.values(), REMARK_SIGN)
+_ENOUGH = 5  # ranked methods at a place, for the first of them to be named
+
+
+@functools.cache
+def places() -> pd.DataFrame:
+    """Return the published leaderboard of methods in their default settings, each place named.
+
+    Where a suite is published these are its cells, else all published sizes of all tasks.
+    """
+    board = pd.read_csv(PUBLISHED / "tables" / "leaderboard.csv", keep_default_na=False)
+    board = board[board["method_variant"] == ""].assign(place="`" + board["task"] + "`")
+    if _published_matrix().exists():
+        cells = {size: name_cell(cell) for cell, size in read_suite(SUITE).cells.items()}
+        names = pd.Series([*board[BY_SIZE].itertuples(index=False, name=None)], board.index)
+        board = board.assign(place=names.map(cells)).dropna(subset="place")
+    numbers = ["rank", "gain_low", "gain_high"]
+    board[numbers] = board[numbers].apply(pd.to_numeric, errors="coerce")
+    return board.assign(
+        position=[*map(position_of, board["gain_low"], board["gain_high"])],
+        compared=board.groupby(BY_SIZE)["rank"].transform("count") >= _ENOUGH,
+    )
+
+
+def where(method: str) -> str:
+    """Say where a method beats the best visible design, where it is worse, and where first."""
+    own = places()[places()["method"] == method]
+    if is_best_visible(method):
+        return "It is what the others are compared with."
+    if own.empty:
+        return "No published runs in these settings."
+    known, compared = own[own["position"] != ""], own[own["compared"]]
+    parts = [
+        f"{words} {_list_places(pool, chosen)}"
+        for words, pool, chosen in (
+            ("**Wins** on", known, known["position"] == "above"),
+            ("**Loses** on", known, known["position"] == "below"),
+            ("**No difference shown** on", known, known["position"] == "open"),
+            ("**First** on", compared, compared["rank"] == 1),
+        )
+        if chosen.any()
+    ]
+    return f"{'. '.join(parts)}." if parts else "Its published runs are of single seeds."
+
+
+def _list_places(pool: pd.DataFrame, chosen: pd.Series) -> str:
+    """List the places that are chosen, and how many cases of how many if there are several."""
+    names = []
+    for place, own in pool.groupby("place", sort=True):
+        if count := int(chosen[own.index].sum()):
+            signs = "".join(s for s in _SIGNS if own["label"].str.contains(s, regex=False).any())
+            cases = f" ({count} of {len(own)})" if len(own) > 1 else ""
+            names.append(f"{place}{signs}{cases}")
+    return ", ".join(names)
+
+
+SUITE = "ddobench-1"
+NO_SUITE = "The runs of all methods on this suite are not published yet."
+
+
+def _published_matrix() -> Path:
+    return PUBLISHED / "tables" / "suite.md"
+
+
+def cells() -> Iterator[str]:
+    """Yield a line for each cell of the suite: task, sizes, settings, and who has such rows."""
+    suite, lite = (registry.read_choice("suite", name) for name in (SUITE, f"{SUITE}-lite"))
+    yield "| cell | task | d | n | settings | rows with | lite |\n|---|---|---|---|---|---|---|"
+    for cell, size in suite["cells"].items():
+        settings = ", ".join(f"`{key}={str(value).lower() if value is True else value}`"
+                             for key, value in size.items() if key.startswith("task."))  # fmt: skip
+        readers = ", ".join(name for name, own in suite["readers"].items() if cell in own)
+        shown = f"[`{size['task']}`](tasks.md#{size['task']}) | {size['d']} | {size['n']:,}"
+        mark = "\u2713" if cell in lite["cells"] else ""
+        yield f"| {name_cell(cell)} | {shown} | {settings} | {readers} | {mark} |"
+
+
+def suite() -> Iterator[str]:
+    """Yield what the published runs of the suite show: answers, and the matrix twice."""
+    if not _published_matrix().exists():
+        yield NO_SUITE
+        return
+    report = (PUBLISHED / "README.md").read_text(encoding="utf-8")
+    yield from re.findall(r"^- .*", report.partition("\n1. ")[0], re.MULTILINE)
+    picture = f"../{PUBLISHED / 'figures' / file_stem('suite', SUITE)}.svg"
+    yield f"\n![Share of the optimum of every method in every cell of {SUITE}]({picture})\n"
+    title, _, table = _published_matrix().read_text(encoding="utf-8").partition("\n\n")
+    assert title.startswith(f"# {SUITE}")
+    yield table.strip()
 
 
 def _settings(file: str) -> str:
@@ -121,7 +218,7 @@ def default_scores() -> pd.DataFrame:
     return scores[(scores["budget"] == "full") & (scores["task_variant"] == "")]
 
 
-_SIZES = ((11, 2000), (21, 2000), (41, 10_000))  # of the chain: d and N
+_SIZES = ((11, 2000), (21, 2000), (41, 10_000))  # of the chain: d and n
 _SHOWN_SEEDS = range(10)  # those that all methods have
 
 
@@ -144,7 +241,7 @@ def chains() -> Iterator[str]:
               if row["task"] == "chain" and row["method_variant"] == ""}  # fmt: skip
     costs = {one.method: one.cpu for one in read_published()
              if (one.task, one.budget, one.d, one.n) == ("chain", "full", *_SIZES[-1])}  # fmt: skip
-    heads = [f"d={d}, N={n:,}" if n >= 10_000 else f"d={d}, N={n}" for d, n in _SIZES]
+    heads = [f"d={d}, n={n:,}" if n >= 10_000 else f"d={d}, n={n}" for d, n in _SIZES]
     yield f"| method | {' | '.join(heads)} | invalid there | CPU s a seed |"
     yield "|---" * (3 + len(heads)) + "|"
     optima = [f"{own['optimum'][own['method'] == 'naive'].mean():.2f}" for own in cells]
@@ -281,6 +378,8 @@ TABLES: dict[str, tuple[Path, Callable[[], Iterator[str]]]] = {  # the page of e
     "methods": (DOCS / "methods.md", methods),
     "parts": (DOCS / "methods.md", parts),
     "scores": (DOCS / "glossary.md", scores),
+    "cells": (DOCS / "suite.md", cells),
+    "suite": (DOCS / "suite.md", suite),
     "cards": (DOCS / "method_cards.md", cards),
     "chains": (DOCS / "results.md", chains),
     "tfbind8": (DOCS / "results.md", tfbind8),

@@ -9,9 +9,11 @@ import pytest
 import yaml
 
 from ddobench import registry
+from ddobench.report import readme_tables
 from ddobench.report.answers import answer
 from ddobench.report.data import ReportData, find_origins
 from ddobench.report.figures.matrix_figures import color_cell, suite_figures
+from ddobench.report.markdown import write_readme
 from ddobench.report.page import Contents, render_page
 from ddobench.report.tables.matrix import (
     BEST_VISIBLE_ROW,
@@ -226,3 +228,28 @@ def test_the_matrix_is_the_first_thing_on_the_page_and_its_texts_are_escaped() -
              if tag == "td" and "cell" in (attributes.get("class") or "").split()]  # fmt: skip
     assert len(cells) == 3 * 4
     assert any("CPU s; 10 seeds" in (cell["title"] or "") for cell in cells)
+
+
+def test_the_documentation_shows_the_answers_and_the_matrix_once_they_are_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readme_tables, "PUBLISHED", tmp_path)
+    monkeypatch.setattr(readme_tables, "SUITE", SUITE.name)
+    assert [*readme_tables.suite()] == [readme_tables.NO_SUITE]
+    data = data_of(rows_of("ga", 0.9), rows_of("linear", 0.2))
+    tables = make_tables(data, Judgement())
+    (tmp_path / "tables").mkdir()
+    for name, text in (tables["suite"].files() | tables["leaderboard"].files()).items():
+        (tmp_path / "tables" / name).write_text(text, encoding="utf-8")
+    page = write_readme(data, [], tables, Judgement(), "")
+    (tmp_path / "README.md").write_text(page, encoding="utf-8")
+    text = "\n".join(readme_tables.suite())
+    assert text.startswith("- Best across 4 cells: Ga")
+    assert "\n- With categories: Ga has 90" in text
+    assert text.count("\n| Ga |") == text.count("\n| Linear |") == 1
+    (drawn,) = [figure for figure in suite_figures(data) if figure.kind == "suite"]
+    assert f"figures/{drawn.name}.svg)" in text
+    readme_tables.places.cache_clear()
+    won = readme_tables.where("ga")
+    readme_tables.places.cache_clear()
+    assert won == "**Wins** on chain, nk, surface, tfbind8 six6."
