@@ -1,84 +1,153 @@
-"""A results folder of 100,000 runs: what it costs to resume a sweep, and to summarise it.
+"""What a results folder costs under an array of 1,000 jobs, and when it holds 100,000 runs.
 
-The runs are synthetic and folded as `python -m ddobench.compact` leaves them, without designs and
-their values, which no summary reads. The resume check is what a sweep over all runs asks the store
-before it launches anything; it reads every run whole. With --single each run has a file of its own,
-as a sweep leaves it. There are no limits for these: all costs grow with the number of files, so
-2,000 files are enough to extrapolate.
+The runs are synthetic, without designs and their values, which no summary reads. First each has a
+file of its own, as sweeps leave them; then they are folded by `compact`. The resume check is what a
+sweep over all runs asks the store before it launches anything: every file is read whole.
 
-Run: python benchmarks/store.py [--runs N] [--keep FOLDER] [--single]
+The array stores more runs in the same folder. A job does what a real one asks of the store, and
+sleeps where a real one computes; the main process follows the progress of all of them. Jobs are
+threads of 50 processes, so that they fit into memory. The wait for a lock is that for the whole
+call of `flock`, so it contains what the machine is busy with.
+
+Run: python benchmarks/store.py [--runs N] [--jobs N] [--keep FOLDER]
 """
 
 import argparse
+import fcntl
 import json
+import multiprocessing
+import random
 import resource
 import shutil
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 
+from ddobench.cli.job import find_missing
+from ddobench.progress import Silent, following
 from ddobench.runner.provenance import describe_machine
 from ddobench.scores import curve_names, stored_names
 from ddobench.seeds import parse_seeds
-from ddobench.store.parquet import StoredRun, to_bytes, to_stored
+from ddobench.store import atomic
+from ddobench.store.folding import compact
+from ddobench.store.parquet import to_bytes, to_stored
 from ddobench.store.records import Record
-from ddobench.store.runs import Store, load, survey
+from ddobench.store.runs import Place, Store, load, survey
+from ddobench.store.sweeps import announce
 
 SEEDS, ITERATIONS = 50, 51
 WANTED = parse_seeds(f"0-{SEEDS - 1}")
-LIMIT_RESUME, LIMIT_SUMMARY = 30.0, 30.0  # CPU seconds, which other work on a machine disturbs less
+LIMIT_RESUME, LIMIT_SUMMARY = 5.0, 30.0  # CPU seconds, which other work on a machine disturbs less
+LIMIT_LOCK = 1.0  # seconds
 LIMIT_GB = 4.0
+PROCESSES, SLEEP = 50, 1.0  # of the array; seconds before each run, up to twice as many
+OF_A_JOB = 5  # runs; ten jobs share a folder
 
 
-def make_run(seed: int) -> StoredRun:
-    """Return a run with curves and scores of its own."""
+def make_record(seed: int, digest: str = "") -> Record:
+    """Return a record with curves and scores of its own."""
     rng = np.random.default_rng(seed)
     row = {
-        "task": "chain", "task_variant": "", "method": "mine", "method_variant": "", "d": 41,
-        "n": 10_000, "seed": seed, "budget": "full", "digest": "", "status": "ok", "reason": "",
+        "task": "chain", "task_variant": "", "method": "mine", "method_variant": digest, "d": 41,
+        "n": 10_000, "seed": seed, "budget": "full", "digest": digest, "status": "ok", "reason": "",
         "label": "Mine", "color": "#332288", "command": "python -m ddobench -m method=mine",
         "revision": "0" * 40, "privileges": "", "finished": "2026-01-01T00:00:00+00:00",
         **{name: float(rng.normal()) for name in stored_names()},
     }  # fmt: skip
     config = {"task": {"d": 41}, "method": {"width": 64}, "budget": {"designs": 1024}}
     curves = {name: rng.normal(size=ITERATIONS) for name in curve_names()}
-    return to_stored(
-        Record(
-            row,
-            config,
-            describe_machine(),
-            {"iteration": np.arange(ITERATIONS, dtype=float), **curves},
-        )
-    )
+    curves["iteration"] = np.arange(ITERATIONS, dtype=float)
+    return Record(row, config, describe_machine(), curves)
 
 
-def fill(store: Store, runs: int, single: bool) -> None:
-    """Store so many runs, or the fewest more that fill the last file."""
-    shared = [make_run(seed) for seed in range(SEEDS)]
+def fill(store: Store, runs: int) -> None:
+    """Store so many runs, or the fewest more that fill the last folder."""
+    shared = [to_stored(make_record(seed)) for seed in range(SEEDS)]
     for number in range(-(-runs // SEEDS)):
-        digest = f"{number:016x}"
-        place = store.place("chain", "mine", 41, 10_000, digest)
+        place = name_place(store, f"{number:016x}")
         place.folder.mkdir(parents=True)
-        members = []
         for run in shared:
-            row = run.metadata()["row"] | {"digest": digest, "method_variant": f"width={number}"}
+            changed = {"digest": place.digest, "method_variant": place.digest}
+            row = run.metadata()["row"] | changed
             cells = run.cells | {"row": json.dumps(list(row.values()))}
-            members.append(replace(run, cells=cells))
-        if not single:
-            place.folded(0).write_bytes(to_bytes(members))
-            continue
-        for run in members:
-            place.file(run.seed).write_bytes(to_bytes([run]))
+            place.file(run.seed).write_bytes(to_bytes([replace(run, cells=cells)]))
 
 
-def check_all(store: Store) -> int:
-    """Return how many runs are missing: 0."""
-    return sum(len(store.missing(place, list(WANTED))) for place in store.places())
+def name_place(store: Store, digest: str) -> Place:
+    """Return the place of a specification."""
+    return store.place("chain", "mine", 41, 10_000, digest)
+
+
+def check_all(store: Store, places: list[Place]) -> int:
+    """Return how many runs are missing."""
+    return sum(len(find_missing(store, place, WANTED)) for place in places)
+
+
+class Waits:
+    """Stands for `fcntl` in a module and remembers the longest call of `flock`."""
+
+    LOCK_EX, LOCK_NB = fcntl.LOCK_EX, fcntl.LOCK_NB
+    longest, calls = 0.0, 0
+    alone = threading.Lock()
+
+    def flock(self, handle: int, how: int) -> None:
+        """Lock a file."""
+        began = time.perf_counter()
+        try:
+            fcntl.flock(handle, how)
+        finally:
+            with self.alone:
+                self.longest = max(self.longest, time.perf_counter() - began)
+                self.calls += 1
+
+
+def run_jobs(folder: Path, jobs: list[int]) -> tuple[float, int]:
+    """Run some jobs side by side; return the longest wait for a lock and the number of waits."""
+    waits = Waits()
+    with mock.patch.object(atomic, "fcntl", waits), ThreadPoolExecutor(len(jobs)) as pool:
+        [*pool.map(lambda job: run_job(Store(folder), job), jobs)]
+    return waits.longest, waits.calls
+
+
+def run_job(store: Store, job: int) -> None:
+    """Do with the store what a job does."""
+    (place, seeds), rng = name_job(store, job), random.Random(job)
+    time.sleep(SLEEP * rng.random())
+    missing = store.missing(place, seeds)
+    store.check_room(place)
+    for seed in missing:
+        time.sleep(2 * SLEEP * rng.random())
+        store.write(place, make_record(seed, place.digest))
+
+
+def name_job(store: Store, job: int) -> tuple[Place, range]:
+    """Return the place of a job and its seeds."""
+    share = SEEDS // OF_A_JOB
+    first = job % share * OF_A_JOB
+    return name_place(store, f"array{job // share:011x}"), range(first, first + OF_A_JOB)
+
+
+def run_array(store: Store, jobs: int) -> tuple[float, int, int]:
+    """Run an array of jobs; return the longest wait for a lock, the locks, and the missing runs."""
+    places = list(dict.fromkeys(name_job(store, job)[0] for job in range(jobs)))
+    shares = [list(range(first, jobs, PROCESSES)) for first in range(min(jobs, PROCESSES))]
+    with (
+        multiprocessing.get_context("fork").Pool(len(shares)) as pool,  # before there are threads
+        announce(store, "array", [(place, WANTED) for place in places]) as sweep,
+        following(lambda: sweep.count_done(store.folder), Silent()),
+    ):
+        ended = pool.starmap(run_jobs, [(store.folder, share) for share in shares], chunksize=1)
+    left = len(places) * SEEDS - jobs * OF_A_JOB  # of a last folder that is not full
+    missing = check_all(store, places) - left
+    return max(wait for wait, _ in ended), sum(calls for _, calls in ended), missing
 
 
 def measure(work: Callable[[], object]) -> float:
@@ -92,39 +161,44 @@ def main() -> int:
     """Fill a store, look at it, print the numbers beside their limits."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=100_000)
+    parser.add_argument("--jobs", type=int, default=1000)
     parser.add_argument("--keep", type=Path, help="fill this folder, or measure what it holds")
-    parser.add_argument("--single", action="store_true", help="a file for each run")
     options = parser.parse_args()
-
-    def limit(seconds: float) -> float | None:
-        return None if options.single else seconds
-
     folder = options.keep or Path(tempfile.mkdtemp(prefix="ddobench-store-"))
     store = Store(folder / "runs")
+    machine = describe_machine()
+    print(f"{machine['cpu']}, Python {machine['python']}, {options.runs:,} runs", flush=True)
+    misses = 0
+
+    def show(what: str, found: float, limit: float | None = None) -> None:
+        nonlocal misses
+        misses += limit is not None and found > limit
+        beside = "" if limit is None else f"   limit {limit:.0f}"
+        print(f"{what:<44}{found:>10.3f}{beside}", flush=True)
+
     try:
         if not store.folder.exists():
-            fill(store, options.runs, options.single)
-        files = [path for path in folder.rglob("seed*") if path.is_file()]
-        size = sum(path.stat().st_size for path in files)
-        costs = {
-            "resume check": (measure(lambda: check_all(store)), limit(LIMIT_RESUME)),
-            "rows (load)": (measure(lambda: load(store.folder)), None),
-            "all summaries (survey)": (measure(lambda: survey(store.folder)), limit(LIMIT_SUMMARY)),
-        }
+            fill(store, options.runs)
+        places = store.places()
+        show(
+            "resume check, single files, CPU s",
+            measure(lambda: check_all(store, places)),
+            LIMIT_RESUME,
+        )
+        longest, calls, missing = run_array(store, options.jobs)
+        show(f"longest of {calls:,} waits for a lock, s", longest, LIMIT_LOCK)
+        show(f"runs missing after {options.jobs:,} jobs", missing, 0)
+        compact(store.folder)
+        show("resume check, folded, CPU s", measure(lambda: check_all(store, places)), LIMIT_RESUME)
+        show("rows (load), CPU s", measure(lambda: load(store.folder)))
+        show("all summaries (survey), CPU s", measure(lambda: survey(store.folder)), LIMIT_SUMMARY)
     finally:
         if not options.keep:
             shutil.rmtree(folder)
     unit = 1024**3 if sys.platform == "darwin" else 1024**2
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
-    machine = describe_machine()
-    print(f"{machine['cpu']}, Python {machine['python']}, {options.runs:,} runs, "
-          f"{len(files):,} files, {size / 1e6:.0f} MB")  # fmt: skip
-    for name, (seconds, most) in costs.items():
-        beside = "" if most is None else f"   limit {most:.0f}"
-        print(f"{name + ', CPU s':<32}{seconds:>8.2f}{beside}")
-    print(f"{'peak memory, GB':<32}{memory:>8.2f}   limit {LIMIT_GB:.0f}")
-    within = all(most is None or seconds <= most for seconds, most in costs.values())
-    return 0 if within and memory <= LIMIT_GB else 1
+    show("peak memory, GB", memory, LIMIT_GB)
+    return 1 if misses else 0
 
 
 if __name__ == "__main__":
