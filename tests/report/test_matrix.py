@@ -159,6 +159,16 @@ def test_other_seeds_are_only_used_to_test_the_ranking() -> None:
     assert tested["tau"]["without chain"] == 1.0
 
 
+def test_a_score_that_few_cells_have_is_compared_with_the_ranking_in_these() -> None:
+    none = [row | ({} if row["task"] == "tfbind8" else {"normalised_p100": np.nan})
+            for row in [*rows_of("ga", [0.9, 0.9, 0.9, 0.6]), *rows_of("linear", 0.7)]]  # fmt: skip
+    matrix = matrix_of(none)
+    assert list(matrix.table["label"])[0] == "Ga"
+    tested = matrix.stability.set_index("change")
+    change = "best of 128 designs, normalised by all data (1 of 4 cells)"
+    assert (tested["tau"][change], tested["best"][change]) == (1.0, "Linear")
+
+
 def test_the_answer_names_the_best_the_families_the_invalid_and_the_cheapest() -> None:
     matrix = matrix_of(rows_of("ga", 0.9), rows_of("linear", 0.7, invalid_final=0.2),
                        rows_of("coms", [0.4, 0.4, 0.6, 0.4], seconds_cpu=9.0))  # fmt: skip

@@ -198,10 +198,16 @@ class Matrix:
         for change, order in orders.items():
             kept = self._enough & ~np.isnan(order)
             if kept.sum() > 1:  # a part of the methods is compared with the same part
-                first = mean_known(rank_in_cells(mean_known(ranked[~np.isnan(order)])))
+                values = changes.get(change, ranked)
+                whole = values.shape == ranked.shape  # a part of the cells with the same part
+                known = np.flatnonzero(~np.isnan(values).all(axis=(0, 2))) if whole else slice(None)
+                same = ranked[~np.isnan(order)][:, known]
+                first = mean_known(rank_in_cells(mean_known(same)))
                 tau = agreement(first[self._enough[~np.isnan(order)]], order[kept])
                 best = int(np.argmin(np.where(kept, order, np.inf)))
-                rows.append({"change": change, "tau": tau, "methods": int(kept.sum()),
+                cells = same.shape[1]
+                where = f" ({cells} of {ranked.shape[1]} cells)" if cells < ranked.shape[1] else ""
+                rows.append({"change": f"{change}{where}", "tau": tau, "methods": int(kept.sum()),
                              "best": self.labels[self.methods[best]]})  # fmt: skip
         return pd.DataFrame(rows, columns=["change", "tau", "methods", "best"])
 
