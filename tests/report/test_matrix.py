@@ -163,7 +163,7 @@ def test_a_score_that_few_cells_have_is_compared_with_the_ranking_in_these() -> 
     none = [row | ({} if row["task"] == "tfbind8" else {"normalised_p100": np.nan})
             for row in [*rows_of("ga", [0.9, 0.9, 0.9, 0.6]), *rows_of("linear", 0.7)]]  # fmt: skip
     matrix = matrix_of(none)
-    assert list(matrix.table["label"])[0] == "Ga"
+    assert matrix.table["label"].iloc[0] == "Ga"
     tested = matrix.stability.set_index("change")
     change = "best of 128 designs, normalised by all data (1 of 4 cells)"
     assert (tested["tau"][change], tested["best"][change]) == (1.0, "Linear")
