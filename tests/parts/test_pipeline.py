@@ -27,10 +27,9 @@ OPTIONS = {
     group: [entry.name for entry in registry.entries(group) if entry.name != "pairs"]
     for group in ("latent", "axes", "graph")
 }  # graph=pairs tests categories, and declines codes
-COMBINATIONS = [  # every latent with all axes, and with as many graphs in turn
-    (latent, axes, OPTIONS["graph"][(len(OPTIONS["axes"]) * i + j) % len(OPTIONS["graph"])])
-    for i, latent in enumerate(OPTIONS["latent"])
-    for j, axes in enumerate(OPTIONS["axes"])
+COMBINATIONS = [  # as many as there are options of the largest group
+    tuple(options[i % len(options)] for options in OPTIONS.values())
+    for i in range(max(map(len, OPTIONS.values())))
 ]
 
 
