@@ -27,9 +27,10 @@ OPTIONS = {
     group: [entry.name for entry in registry.entries(group) if entry.name != "pairs"]
     for group in ("latent", "axes", "graph")
 }  # graph=pairs tests categories, and declines codes
-COMBINATIONS = [  # as many as there are options of the largest group
-    tuple(options[i % len(options)] for options in OPTIONS.values())
-    for i in range(max(map(len, OPTIONS.values())))
+AXES, GRAPHS = OPTIONS["axes"], OPTIONS["graph"]
+COMBINATIONS = [  # every option, and the true graph in its own coordinates
+    (latent, AXES[(i - 1) % len(AXES)], GRAPHS[-1 - i % len(GRAPHS)])
+    for i, latent in enumerate(OPTIONS["latent"])
 ]
 
 
