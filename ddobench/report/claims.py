@@ -127,16 +127,20 @@ def _answer_growth(answers: Sequence[Answer], question: Question) -> Answer:
     return Answer(where, slopes, lost, unit, "", oldest, undated, seen)
 
 
+_ASKED = ("seed", "method", "n", "task_variant", "method_variant", "status", "finished")
+
+
 def _answer(runs: pd.DataFrame, question: Question, d: int) -> Answer:
     """Return the numbers of the seeds that all sides have at one d."""
     where = f"d = {d}"
-    wanted = {"task": question.task, "d": d, "budget": question.budget}
-    runs = runs[(runs[[*wanted]] == [*wanted.values()]).all(axis=1)]
-    if question.seeds is not None:
-        runs = runs[runs["seed"].isin([*question.seeds])]
-    if question.but is not None:
-        runs = runs[~runs["seed"].isin([*question.but])]
     unit = find_score(question.score).unit
+    used = {*_ASKED, question.score} | {*filter(None, [question.minus, unit.sign_column])}
+    here = (runs["d"] == d) & (runs["task"] == question.task) & (runs["budget"] == question.budget)
+    if question.seeds is not None:
+        here &= runs["seed"].isin([*question.seeds])
+    if question.but is not None:
+        here &= ~runs["seed"].isin([*question.but])
+    runs = runs.loc[here, sorted(used)]  # few columns: copies of all would take longest
     sign = unit.sign
     if unit.sign_column:
         named = "".join(runs[unit.sign_column].head(1))

@@ -102,7 +102,7 @@ def test_max_sum_is_that_of_brute_force(seed: int) -> None:
         assert total(tables, row, tuple(best[row])) == pytest.approx(exact, abs=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(
     ("name", "d", "size", "overlap"),
     [
@@ -135,11 +135,10 @@ def test_nothing_on_a_fine_grid_is_higher_and_something_is_almost_as_high(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", ["chain", "path", "ring", "tree", "random"])
-def test_many_ascents_reach_the_peak_of_a_middling_function(name: str, seed: int) -> None:
-    f = draw(name, 9, seed)
-    assert max(climbs(f, 60, seed)) == pytest.approx(find_peak(f).value, rel=1e-7)
+def test_many_ascents_reach_the_peak_of_a_middling_function(name: str) -> None:
+    f = draw(name, 9, 0)
+    assert max(climbs(f, 60, 0)) == pytest.approx(find_peak(f).value, rel=1e-7)
 
 
 @pytest.mark.slow

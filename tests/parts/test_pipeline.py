@@ -27,10 +27,10 @@ OPTIONS = {
     group: [entry.name for entry in registry.entries(group) if entry.name != "pairs"]
     for group in ("latent", "axes", "graph")
 }  # graph=pairs tests categories, and declines codes
-COMBINATIONS = [  # every latent with all axes, and with as many graphs in turn
-    (latent, axes, OPTIONS["graph"][(len(OPTIONS["axes"]) * i + j) % len(OPTIONS["graph"])])
+AXES, GRAPHS = OPTIONS["axes"], OPTIONS["graph"]
+COMBINATIONS = [  # every option, and the true graph in its own coordinates
+    (latent, AXES[(i - 1) % len(AXES)], GRAPHS[-1 - i % len(GRAPHS)])
     for i, latent in enumerate(OPTIONS["latent"])
-    for j, axes in enumerate(OPTIONS["axes"])
 ]
 
 

@@ -109,7 +109,8 @@ def control_table(
     one family of comparisons for each score.
     """
     climbing = curves.loc[curves["iteration"] > 0, BY_N].drop_duplicates()
-    runs = runs[runs["status"] == "ok"].merge(climbing, on=BY_N)
+    used = [*BY_SIZE, *SERIES, "seed", *contrasted_scores()]  # copies of all would take longest
+    runs = runs.loc[runs["status"] == "ok", [*dict.fromkeys(used)]].merge(climbing, on=BY_N)
     rows: list[dict[Any, Any]] = []
     for _, method in runs.groupby([*BY_SIZE, "method"], sort=True):
         if len(set(method["method_variant"])) > 1:
@@ -122,23 +123,24 @@ def _compare_variants(runs: pd.DataFrame, styles: Mapping[Key, Style]) -> list[d
     variants = sorted(runs["method_variant"].unique(), key=lambda name: (len(name) > 0, name))
     reference = min(variants, key=lambda name: (len(name), name))
     variants.sort(key=lambda name: name != reference)
-    default = runs[runs["method_variant"] == reference]
+    default = runs[runs["method_variant"] == reference].set_index("seed")
     rows = []
     for variant in variants:
         own = runs[runs["method_variant"] == variant]
         named = {name: own[name].iloc[0] for name in [*BY_SIZE, *SERIES]}
+        own = own.set_index("seed")
         named["label"] = styles[named["task"], named["method"], variant].label
         for score in contrasted_scores():
-            row = named | {"reference": reference, "score": score} | _estimate(own, score)
+            row = named | {"reference": reference, "score": score} | _estimate(own[score])
             if variant != reference:
-                first, second = own.set_index("seed")[score].align(default.set_index("seed")[score])
+                first, second = own[score].align(default[score])
                 row |= paired_changes([(first, second, score)])[0]
             rows.append(row)
     return rows
 
 
-def _estimate(runs: pd.DataFrame, score: str) -> dict[str, Any]:
-    values = runs.sort_values("seed")[score].dropna()
+def _estimate(scores: "pd.Series[float]") -> dict[str, Any]:  # by seed
+    values = scores.sort_index().dropna()
     if values.empty:
         return {"seeds": 0, "by_seed": ""}
     interval = mean_interval(values)
