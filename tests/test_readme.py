@@ -196,11 +196,7 @@ def test_every_command_in_the_readme_runs(tmp_path: Path) -> None:
             added = ["budget=tiny"]
             added += ["seed=0"] if "suite=" in line else [] if "n=" in line else ["n=500"]
         elif program == "ddobench.report":
-            added = [
-                "formats=[svg]",
-                "method=naive,mine" if "published" in line else "method=naive",
-            ]
-            added += ["task=surface"] if "published" in line else []
+            added = ["formats=[svg]", "task=surface" if "published" in line else "method=naive"]
         elif "--target" in line:
             added = ["budget=tiny", "--method", "linear", "--no-check"]
         run_quickly(line, tmp_path, *added)
