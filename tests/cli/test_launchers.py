@@ -61,12 +61,17 @@ def launch(folder: Path, *words: str, again_after: str | None = None) -> tuple[s
         assert time.monotonic() < deadline, out + err
 
 
-@pytest.fixture(scope="module")
-def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Run the same in this process."""
-    folder = tmp_path_factory.mktemp("here")
+def run_here(folder: Path) -> None:
+    """Run the same in this process, one job after the other."""
     ddobench.run(method="linear", task="quadratic", d=6, n=30, budget="tiny", seed="0-9",
                  results_dir=folder)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the runs of this process."""
+    folder = tmp_path_factory.mktemp("here")
+    run_here(folder)
     return folder
 
 

@@ -58,7 +58,7 @@ def slow(tmp_path: Path) -> list[str]:
 @pytest.mark.usefixtures("on_slurm")
 def test_a_cluster_stores_what_one_process_stores(tmp_path: Path) -> None:
     out, err = launch(tmp_path / "spread", *LAUNCHER)
-    assert "20 runs finished" in out
+    assert "10 runs finished" in out
     assert "sacct" not in err
     run_here(tmp_path / "here")
     assert_same_records(tmp_path / "spread", tmp_path / "here")
