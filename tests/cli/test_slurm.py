@@ -11,7 +11,7 @@ import pytest
 from ddobench.cli.slurm_queue import SlurmQueue, limit_signal
 from ddobench.store.runs import load
 from tests.cli.test_command_line import PLUGIN
-from tests.cli.test_launchers import assert_same_records, launch, needs, run_here
+from tests.cli.test_launchers import assert_same_records, here, launch, needs  # noqa: F401
 from tests.support.processes import PATIENCE, nursery, wait_until
 from tests.support.real_slurm import missing_programs, private_slurm
 
@@ -50,12 +50,11 @@ def slow(tmp_path: Path) -> list[str]:
 
 
 @pytest.mark.usefixtures("on_slurm")
-def test_a_cluster_stores_what_one_process_stores(tmp_path: Path) -> None:
+def test_a_cluster_stores_what_one_process_stores(here: Path, tmp_path: Path) -> None:  # noqa: F811
     out, err = launch(tmp_path / "spread", *LAUNCHER)
-    assert "20 runs finished" in out
+    assert "10 runs finished" in out
     assert "sacct" not in err
-    run_here(tmp_path / "here")
-    assert_same_records(tmp_path / "spread", tmp_path / "here")
+    assert_same_records(tmp_path / "spread", here)
 
 
 @pytest.mark.usefixtures("on_slurm")
