@@ -37,15 +37,16 @@ def multiply(left: Tensor, right: Tensor, out: Tensor | None = None) -> Tensor:
 
     The product of a seed is the same to the bit in a stack of any size. MKL multiplies every matrix
     of a stack on one thread and with one kernel, but treats a single matrix differently: it has
-    another kernel for results with one column, and distributes sums over several threads. So the
-    product of a single seed runs on one thread, and one with a single column runs beside a copy of
-    itself (these are the smallest products of a network). Of 3,600 products of up to (1024, 256) x
-    (256, 256), all are equal to the bit in stacks of 1, 2, 3 and 10, with 1 and 2 threads, with
-    these two rules and the MKL mode that `determinism` sets; without them 256 are not.
+    other kernels for results with one column, and on Intel CPUs with one row, and distributes sums
+    over several threads. So the product of a single seed runs on one thread, and one with a single
+    column or row runs beside a copy of itself (these are the smallest products of a network). Of
+    3,600 products of up to (1024, 256) x (256, 256), all are equal to the bit in stacks of 1, 2, 3
+    and 10, with 1 and 2 threads, with these rules and the MKL mode that `determinism` sets; without
+    them 256 are not on an AMD CPU.
     """
     if len(left) != 1 or left.is_cuda:
         return torch.bmm(left, right) if out is None else torch.bmm(left, right, out=out)
-    if right.shape[2] == 1:
+    if 1 in (left.shape[1], right.shape[2]):
         product = torch.bmm(left.expand(2, -1, -1), right.expand(2, -1, -1))[:1]
         return product if out is None else out.copy_(product)
     threads = torch.get_num_threads()
