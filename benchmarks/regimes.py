@@ -2,9 +2,9 @@
 
 The runs are those of `experiment=regimes`. A number is the share of the optimum that a method's own
 choice of 128 designs is worth, in per cent: 0 is the mean visible value, an invalid design counts
-as the worst visible value. The best visible design of each table of rows stands beside them.
+as the worst visible value. It writes `regimes.md` and `regimes.svg` below results/paper.
 
-Run: python benchmarks/regimes.py [RESULTS_DIR]; it writes results/paper/regimes.md and regimes.svg
+Run: python benchmarks/regimes.py [RESULTS_DIR]
 """
 
 import sys
