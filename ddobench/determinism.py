@@ -1,4 +1,4 @@
-"""The mode of MKL's matrix products, which makes a seed's bits independent of the other seeds.
+"""Matrix products: a seed's bits do not depend on the other seeds, and no CPU is left half idle.
 
 On some CPUs (seen on AMD) Intel's MKL rounds a float32 product by the address of its operands
 modulo 16 bytes, so that what a seed computes depends on its place in a stack. Any value of the
@@ -8,17 +8,28 @@ inherit it, or import `ddobench` themselves before they compute.
 
 A build of PyTorch without MKL (ARM, another BLAS) has no such mode: there, results are the same to
 the bit for the same stack of seeds, and up to rounding beside other seeds.
+
+On AMD CPUs with AVX-512, MKL keeps to its kernels for AVX2. PyTorch has oneDNN too, whose float32
+products take less than half the time there (`benchmarks/speed.md`). `fast_products` in
+`models.tensors` chooses it by PyTorch's precision "medium", which would allow oneDNN to round to
+bfloat16 on some CPUs; so its instructions are limited to those that have no bfloat16. Any other
+limit in the environment variable ONEDNN_MAX_CPU_ISA leaves all products to MKL.
 """
 
 import os
 import sys
 import threading
 import warnings
+from functools import cache
 from pathlib import Path
 
 VARIABLE = "MKL_CBWR"
 DEFAULT = "AUTO"
 TOO_LATE = "too late"
+LIMIT = "ONEDNN_MAX_CPU_ISA"
+FLOAT32_ONLY = "AVX512_CORE"  # the most instructions that oneDNN may use: none for bfloat16
+_AVX512 = {"avx512f", "avx512bw", "avx512dq", "avx512vl"}
+_ONE_CPU = 4096  # characters of /proc/cpuinfo that describe the first CPU
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 _OFF = 1  # MKL's own code for "no mode is in force"
 _AUTO = 2  # also in force if MKL does not know the value, or the CPU cannot do what it names
@@ -30,6 +41,8 @@ def request_stable_products() -> None:
     """Set the mode unless the user has, and warn if MKL has multiplied before."""
     if not os.environ.get(VARIABLE):  # an empty value is none to MKL
         os.environ[VARIABLE] = DEFAULT
+    if _is_amd_with_avx512():
+        os.environ.setdefault(LIMIT, FLOAT32_ONLY)
     if "torch" in sys.modules and products_mode() == TOO_LATE:
         warnings.warn(
             "PyTorch multiplied matrices before ddobench was imported, so a seed's result may "
@@ -37,6 +50,21 @@ def request_stable_products() -> None:
             f"{VARIABLE}={DEFAULT} before Python starts",
             stacklevel=3,
         )
+
+
+def prefers_onednn() -> bool:
+    """Return whether float32 products should be oneDNN's."""
+    return os.environ.get(LIMIT) == FLOAT32_ONLY and _is_amd_with_avx512()
+
+
+@cache
+def _is_amd_with_avx512() -> bool:
+    try:
+        with Path("/proc/cpuinfo").open() as file:
+            words = file.read(_ONE_CPU).split()
+    except OSError:
+        return False
+    return "AuthenticAMD" in words and _AVX512 <= {*words}
 
 
 def limit_threads() -> None:

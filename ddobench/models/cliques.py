@@ -17,6 +17,7 @@ from torch import Tensor
 
 from ddobench.graphs import Graph
 from ddobench.models.networks import StackedMLP, gradient_of, threshold_backward
+from ddobench.models.tensors import fast_products
 from ddobench.rng import Streams
 
 CACHED = 2**17  # hidden units of a layer processed at a time, half a megabyte
@@ -197,10 +198,13 @@ class _OneSeed:
 
     def _ascend(self, fed: Tensor, first: Tensor, hidden: list[Tensor]) -> None:
         """Fill the hidden layers (c, B, w) from the slots (c, k, B) and their weights (c, k, w)."""
-        torch.bmm(fed.mT, first, out=hidden[0]).relu_()
+        with fast_products(fed.mT, first):
+            torch.bmm(fed.mT, first, out=hidden[0]).relu_()
         for layer in range(1, len(hidden)):
             below, here = hidden[layer - 1].flatten(0, 1), hidden[layer].flatten(0, 1)
-            torch.mm(below, self._weights[layer], out=here).add_(self._biases[layer]).relu_()
+            with fast_products(below, self._weights[layer]):
+                torch.mm(below, self._weights[layer], out=here)
+            here.add_(self._biases[layer]).relu_()
 
     def _descend(self, top: Tensor, hidden: list[Tensor], *, weights: bool) -> Tensor:
         """Turn d loss / d last hidden layer, the same for all cliques, into that of the first.
@@ -213,9 +217,11 @@ class _OneSeed:
         for layer in reversed(range(1, len(hidden))):
             below, here = hidden[layer - 1].flatten(0, 1), error.flatten(0, 1)  # (c * B, w) each
             if weights:
-                self._weight_gradients[layer].addmm_(below.T, here)
+                with fast_products(below.T, here):
+                    self._weight_gradients[layer].addmm_(below.T, here)
                 self._bias_gradients[layer].add_(here.sum(dim=0))
-            upstream = torch.mm(here, self._weights[layer].T)
+            with fast_products(here, self._weights[layer].T):
+                upstream = torch.mm(here, self._weights[layer].T)
             threshold_backward(upstream, below, 0, grad_input=below)
             error = hidden[layer - 1]
         return error

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
-from ddobench.models.tensors import multiply
+from ddobench.models.tensors import affine, multiply
 from ddobench.rng import Streams
 
 # PyTorch's fused Adam rounds the last elements of a vector, which do not fill a register,
@@ -58,7 +58,7 @@ class StackedMLP(nn.Module):
         """Return the outputs of each seed's network on its own rows."""
         last = len(self.weights) - 1
         for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
-            x = torch.baddbmm(bias, x, weight)
+            x = affine(bias, x, weight)
             if layer < last:
                 x = x.relu()
         return x
@@ -213,8 +213,8 @@ class SmoothMLP(StackedMLP):
     def forward(self, x: Tensor) -> Tensor:  # (S, B, in) -> (S, B, out)
         """Return the outputs of each seed's network on its own rows."""
         for weight, bias in zip(self.weights[:-1], self.biases, strict=False):
-            x = softplus(torch.baddbmm(bias, x, weight))
-        return torch.baddbmm(self.biases[-1], x, self.weights[-1])
+            x = softplus(affine(bias, x, weight))
+        return affine(self.biases[-1], x, self.weights[-1])
 
     def passes(self) -> "SmoothPasses":
         """Return passes by hand with buffers of their own."""

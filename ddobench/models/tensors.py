@@ -1,14 +1,20 @@
 """Tensors stacked over seeds: their device, their products, and standardisation per seed."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor
 
+from ddobench.determinism import prefers_onednn
 from ddobench.errors import UsageError, check_one_of
 
 DEVICES = ("auto", "cpu", "cuda")
+NARROW = 16  # rows or columns below which a product is left to MKL
+SMALL = 16**3  # multiplications up to which PyTorch leaves a product to MKL, too
+_ONEDNN = prefers_onednn()
 
 
 def pick_device(name: str) -> torch.device:
@@ -44,6 +50,11 @@ def multiply(left: Tensor, right: Tensor, out: Tensor | None = None) -> Tensor:
     and 10, with 1 and 2 threads, with these rules and the MKL mode that `determinism` sets; without
     them 256 are not on an AMD CPU.
     """
+    with fast_products(left, right):
+        return _multiply(left, right, out)
+
+
+def _multiply(left: Tensor, right: Tensor, out: Tensor | None) -> Tensor:
     if len(left) != 1 or left.is_cuda:
         return torch.bmm(left, right) if out is None else torch.bmm(left, right, out=out)
     if 1 in (left.shape[1], right.shape[2]):
@@ -55,6 +66,55 @@ def multiply(left: Tensor, right: Tensor, out: Tensor | None = None) -> Tensor:
         return torch.bmm(left, right) if out is None else torch.bmm(left, right, out=out)
     finally:
         torch.set_num_threads(threads)
+
+
+@contextmanager
+def fast_products(left: Tensor, right: Tensor) -> Iterator[None]:
+    """Let PyTorch multiply left (..., m, k) and right (..., k, n) by the faster library.
+
+    Which one it is depends on a single product, so that it is the same in a stack of any size.
+    Products with one row are never oneDNN's: in stacks of two it returned wrong numbers, seen with
+    PyTorch 2.13 after some thousands of other products.
+    """
+    (m, k), n = left.shape[-2:], right.shape[-1]
+    if not _ONEDNN or min(m, n) < NARROW or m * k * n <= SMALL or left.is_cuda:
+        yield
+        return
+    precision = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("medium")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(precision)
+
+
+def affine(bias: Tensor, x: Tensor, weight: Tensor) -> Tensor:
+    """Return bias (S, 1, n) + x (S, m, k) weight (S, k, n), for autograd."""
+    result: Tensor = _Affine.apply(bias, x, weight)  # type: ignore[no-untyped-call]
+    return result
+
+
+class _Affine(torch.autograd.Function):
+    """The products of the backward pass are by the faster library, too."""
+
+    @staticmethod
+    def forward(ctx: Any, bias: Tensor, x: Tensor, weight: Tensor) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        with fast_products(x, weight):
+            return torch.baddbmm(bias, x, weight)
+
+    @staticmethod
+    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor | None, ...]:
+        (x, weight), (slope,) = ctx.saved_tensors, slopes
+        wanted = ctx.needs_input_grad
+        along_x = along_weight = None
+        if wanted[1]:
+            with fast_products(slope, weight.mT):
+                along_x = torch.bmm(slope, weight.mT)
+        if wanted[2]:
+            with fast_products(x.mT, slope):
+                along_weight = torch.bmm(x.mT, slope)
+        return slope.sum(dim=1, keepdim=True) if wanted[0] else None, along_x, along_weight
 
 
 @dataclass(frozen=True)

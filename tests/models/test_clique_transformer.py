@@ -118,8 +118,10 @@ def test_steps_are_those_of_adamw_with_a_clipped_gradient(scale: float) -> None:
         norm = torch.nn.utils.clip_grad_norm_(theirs.parameters(), CLIP)
         assert (norm > CLIP) == (scale > 1)
         reference.step()
-    for one, other in zip(ours.parameters(), theirs.parameters(), strict=True):
-        torch.testing.assert_close(one, other)
+    for (name, one), other in zip(ours.named_parameters(), theirs.parameters(), strict=True):
+        # The bias of the keys has no effect, so its gradient is rounding, whose sign AdamW follows.
+        effective = torch.arange(len(one)) // 8 != 1 if name == "ask.bias" else slice(None)
+        torch.testing.assert_close(one[effective], other[effective])
 
 
 def _by_shape(block: Block) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
