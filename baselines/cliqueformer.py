@@ -148,7 +148,7 @@ class Cliqueformer(RelaxedMethod):
         self._chain = self._choose_chain(data)
         self._networks = self._draw_networks(x.shape[2], stream).to(device)
         self._members = self._chain.members().to(device)  # (C, c)
-        self._climbed = deepcopy(self._networks["regressor"])
+        self._climbed = deepcopy(self._networks["regressor"]).requires_grad_(False)
         split = self.training.split(data.n, rng.child("split"))
         batches = Minibatches([x, y], split.trained, self.training.batch, rng.child("minibatches"))
         self._losses = self._train(batches, stream)
