@@ -44,7 +44,7 @@ SOME := not test_conformance or chain
 
 # One after the other, what a CPU with fewer instructions would compute, and what two threads do.
 numerics: setup ## the promises to the bit again, under other instruction sets and with two threads
-	ATEN_CPU_CAPABILITY=default MKL_ENABLE_INSTRUCTIONS=AVX2 $(BIN)/python -m pytest -q -n 2 -m bits -k "$(SOME)"
+	ATEN_CPU_CAPABILITY=default MKL_ENABLE_INSTRUCTIONS=AVX2 ONEDNN_MAX_CPU_ISA=AVX2 $(BIN)/python -m pytest -q -n 2 -m bits -k "$(SOME)"
 	OMP_NUM_THREADS=2 MKL_NUM_THREADS=2 $(BIN)/python -m pytest -q -m bits -k "$(SOME)"
 
 # OmegaConf takes the tracer for a debugger and changes its error messages, unless OC_CAUSE is 0.

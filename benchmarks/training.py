@@ -1,7 +1,8 @@
 """The efficiency of stacked training steps, relative to a large matrix product.
 
 Every number is the least CPU time of interleaved rounds on one thread, so a busy machine hardly
-changes the ratios. Floating-point operations of matrix products are counted by PyTorch and
+changes the ratios. Where oneDNN multiplies (`ddobench.models.tensors`), each step is also measured
+with MKL's products. Floating-point operations of matrix products are counted by PyTorch and
 must equal the count by hand. With --jax, a Python that has JAX runs the same step by jit and vmap.
 
 Run: python benchmarks/training.py [--jax /path/to/python] [--rounds 15]
@@ -14,11 +15,14 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import patch
 
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from ddobench import determinism
 from ddobench.baselines.coms import ConservativeStep
+from ddobench.models import tensors
 from ddobench.models.networks import Passes, StackedMLP
 from ddobench.models.training import Minibatches, backprop_squared_error
 from ddobench.rng import Streams
@@ -106,21 +110,28 @@ def main() -> int:
 
     left, right = torch.rand(2, LARGE, LARGE)
     product = torch.empty(LARGE, LARGE)
+
+    def multiply() -> None:
+        with tensors.fast_products(left, right):
+            torch.mm(left, right, out=product)
+
     cases = {
         "ga, width 256": (make_step(256, conservative=False), 256, False, 3),
         "coms, width 256": (make_step(256, conservative=True), 256, True, 1),
         "ga, width 64": (make_step(64, conservative=False), 64, False, 10),
         "coms, width 64": (make_step(64, conservative=True), 64, True, 1),
     }
-    best = dict.fromkeys(cases, float("inf"))
+    best, by_mkl = (dict.fromkeys(cases, float("inf")) for _ in range(2))
     jax = {"256": float("inf"), "64": float("inf")}
     peak = 0.0
     for round_ in range(options.rounds):
-        seconds = cpu_seconds(lambda: torch.mm(left, right, out=product), 1)
+        seconds = cpu_seconds(multiply, 1)
         peak = max(peak, 2 * LARGE**3 / seconds)
         for name, (step, _, _, repeats) in cases.items():
             for _ in range(5):
                 best[name] = min(best[name], cpu_seconds(step, repeats))
+                with patch.object(tensors, "_ONEDNN", False):
+                    by_mkl[name] = min(by_mkl[name], cpu_seconds(step, repeats))
         if options.jax and round_ % 5 == 0:
             jax = {width: min(jax[width], us) for width, us in measure_jax(options.jax).items()}
 
@@ -129,13 +140,20 @@ def main() -> int:
     print(
         f"{SEEDS} seeds, batch {BATCH}, d={D}; matrix product of {LARGE}: {peak / 1e9:.0f} GFLOP/s"
     )
-    print(f"{'us per seed and step':<24}{'limit':>9}{'ours':>9}{'share':>8}{'JAX':>9}{'ahead':>8}")
+    print(f"products: {'oneDNN' if determinism.prefers_onednn() else 'MKL'}")
+    print(
+        f"{'us per seed and step':<24}{'limit':>9}{'ours':>9}{'share':>8}{'by MKL':>9}{'ratio':>8}"
+        f"{'JAX':>9}{'ahead':>8}"
+    )
     met = True
     for name, (step, width, conservative, _) in cases.items():
         flops = count_by_hand(width, conservative=conservative)
         assert count_by_torch(step) == flops, "the count by hand is not PyTorch's"
         limit, ours = flops / peak * 1e6, best[name] / SEEDS * 1e6
-        line = f"{name:<24}{limit:>9.0f}{ours:>9.0f}{limit / ours:>8.0%}"
+        mkl = by_mkl[name] / SEEDS * 1e6
+        line = (
+            f"{name:<24}{limit:>9.0f}{ours:>9.0f}{limit / ours:>8.0%}{mkl:>9.0f}{mkl / ours:>8.2f}"
+        )
         if options.jax and not conservative:
             theirs = jax[str(width)]
             line += f"{theirs:>9.0f}{theirs / ours:>7.2f}x"

@@ -64,7 +64,7 @@ def _is_amd_with_avx512() -> bool:
             words = file.read(_ONE_CPU).split()
     except OSError:
         return False
-    return "AuthenticAMD" in words and _AVX512 <= {*words}
+    return "AuthenticAMD" in words and {*words} >= _AVX512
 
 
 def limit_threads() -> None:

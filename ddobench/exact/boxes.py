@@ -20,7 +20,6 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 import torch
-from scipy.special import expit
 
 from ddobench.exact.bounding import Cells, Landscape
 from ddobench.exact.max_sum import Table, Values
@@ -109,6 +108,8 @@ class Box(Landscape):
             bend += np.maximum(entry, 0.0) if i == j else 2.0 * np.abs(entry)
         bend = np.minimum(bend, most)
 
+        from scipy.special import expit  # slow to import, and a plan needs none
+
         high, low = expit(output + reach), expit(output - reach)
         steepest = np.clip(output, -reach, reach)
         steepest = expit(output - steepest) * expit(steepest - output)
@@ -135,6 +136,8 @@ class Box(Landscape):
         """Return -f and its gradient (d,) at z (d,)."""
         own = np.where(self.real, z[self.members], 0.0)  # (C, size)
         units = np.tanh(np.einsum("cus,cs->cu", self.inner, own) + self.shift)
+        from scipy.special import expit  # slow, as above
+
         factor = expit((units * self.outer).sum(axis=1))  # (C,)
         terms = self.weights * factor * np.exp(-(own**2).sum(axis=1) / (2.0 * SPREAD))
         pull = np.einsum("cu,cus->cs", self.outer * (1.0 - units**2), self.inner)

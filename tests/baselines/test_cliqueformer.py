@@ -119,4 +119,4 @@ def test_patience_is_refused() -> None:
 
 def test_attention_between_many_codes_is_declined() -> None:
     reason = refusal("ehrlich", "cliqueformer")  # 16 letters of 32 states
-    assert reason == "attention between 496 codes takes too long; it has at most 256"
+    assert reason == "attention between 496 codes takes too long; it has at most 128"

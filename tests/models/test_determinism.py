@@ -32,6 +32,28 @@ def test_importing_the_package_sets_the_mode_without_a_warning_even_after_torch(
         assert (ended.stdout, ended.stderr) == ("AUTO\n", "")
 
 
+@pytest.mark.parametrize(
+    ("asked", "amd", "preferred"),
+    [("AVX512_CORE", True, True), ("AVX512_CORE", False, False), ("AVX2", True, False)],
+)
+def test_onednn_multiplies_on_amd_unless_its_instructions_are_limited_otherwise(
+    asked: str, amd: bool, preferred: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", asked)
+    monkeypatch.setattr(determinism, "_is_amd_with_avx512", lambda: amd)
+    determinism.request_stable_products()
+    assert determinism.prefers_onednn() == preferred
+
+
+def test_onednn_is_limited_to_float32_on_amd_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    for amd, limit in ((False, None), (True, "AVX512_CORE")):
+        monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "to be restored")
+        monkeypatch.delenv("ONEDNN_MAX_CPU_ISA")
+        monkeypatch.setattr(determinism, "_is_amd_with_avx512", lambda amd=amd: amd)
+        determinism.request_stable_products()
+        assert os.environ.get("ONEDNN_MAX_CPU_ISA") == limit
+
+
 @pytest.mark.slow
 @needs_mkl
 def test_a_mode_that_the_user_chose_is_left_alone() -> None:

@@ -8,7 +8,15 @@ import torch
 from torch import Tensor
 
 from ddobench.errors import UsageError
-from ddobench.models.tensors import Standardiser, multiply, pick_device
+from ddobench.models import tensors
+from ddobench.models.tensors import (
+    NARROW,
+    Standardiser,
+    affine,
+    fast_products,
+    multiply,
+    pick_device,
+)
 from ddobench.rng import Streams
 from tests.support.rounding import by_address, lone_column, needs_mkl
 
@@ -108,6 +116,50 @@ def test_products_are_those_of_every_pair_and_are_written_to_out(seeds: int, col
 def test_a_single_product_restores_the_number_of_threads(threads: int) -> None:
     multiply(*[one[:1] for one in operands("forward", 16, 41, 8, torch.float32)])
     assert torch.get_num_threads() == threads
+
+
+@pytest.mark.parametrize(
+    ("shape", "precision"),
+    [
+        ((128, 64, 64), "medium"),
+        ((NARROW, 41, NARROW), "medium"),
+        ((NARROW - 1, 512, 512), "highest"),  # few rows
+        ((512, 512, NARROW - 1), "highest"),  # few columns
+        ((16, 16, 16), "highest"),  # small
+    ],
+)
+def test_wide_products_alone_are_left_to_onednn(
+    shape: tuple[int, int, int], precision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tensors, "_ONEDNN", True)
+    left, right = operands("forward", *shape, torch.float32)
+    for stack in (slice(0, 1), slice(0, 10)):  # the same library in a stack of any size
+        with fast_products(left[stack], right[stack]):
+            assert torch.get_float32_matmul_precision() == precision
+        assert torch.get_float32_matmul_precision() == "highest"
+
+
+def test_no_product_is_left_to_onednn_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tensors, "_ONEDNN", False)
+    with fast_products(*operands("forward", 128, 64, 64, torch.float32)):
+        assert torch.get_float32_matmul_precision() == "highest"
+
+
+def test_products_have_the_precision_of_float32() -> None:
+    for form in FORMS:
+        left, right = operands(form, 128, 256, 64, torch.float32)
+        exact = torch.bmm(left.double(), right.double())
+        torch.testing.assert_close(multiply(left, right).double(), exact, rtol=1e-4, atol=1e-4)
+
+
+def test_an_affine_map_has_the_gradients_of_autograd_and_theirs() -> None:
+    rng = Streams(range(2), "affine")
+    shapes = {"bias": (1, 4), "x": (3, 5), "weight": (5, 4)}
+    inputs = [rng.child(name).normal(*shape, dtype=torch.float64).requires_grad_()
+              for name, shape in shapes.items()]  # fmt: skip
+    assert torch.equal(affine(*inputs), torch.baddbmm(*inputs))
+    assert torch.autograd.gradcheck(affine, inputs)
+    assert torch.autograd.gradgradcheck(affine, inputs)
 
 
 def test_every_seed_and_column_has_mean_0_and_deviation_1() -> None:
