@@ -75,6 +75,7 @@ class SeedSweeper(BasicSweeper):
     """Launches one job per point and `seeds_per_job` missing seeds.
 
     With `cases`, a list of further `params`, a sweep is the union of one product for each of them.
+    Typed methods leave out the cases of other methods, unless no case names one of them.
     """
 
     request: Request
@@ -109,7 +110,7 @@ class SeedSweeper(BasicSweeper):
         if settings.describe:
             raise UsageError("describe=true is for one task; leave out -m")
         store = Store(settings.results)
-        products = [self._product(arguments, case) for case in self.cases]
+        products = [self._product(*pair) for pair in reduce_cases(arguments, self.cases)]
         for sentence in dict.fromkeys(s for product in products for s in product.left_out):
             print(sentence)
         number = sum(product.number for product in products)
@@ -262,6 +263,26 @@ def make_jobs(points: Sequence[Point], workers: int = 1) -> list[list[str]]:
         [*point.overrides, f"seed='{seeds}'"]
         for point, share in zip(points, shares, strict=True)
         for seeds in point.missing.split(point.spec.seeds_per_job or min(share, point.spec.stack))
+    ]
+
+
+def reduce_cases(
+    arguments: list[str], cases: Sequence[dict[str, str]]
+) -> list[tuple[list[str], dict[str, str]]]:
+    """Return the cases that a sweep has, each with the arguments for it.
+
+    A case that names some of the typed methods is run with these, whatever else it sets.
+    """
+    typed = [word for word in arguments if word.startswith("method=")]
+    asked = {name for word in typed for name in word.removeprefix("method=").split(",")}
+    named = [asked & {*str(case.get("method", "")).split(",")} for case in cases]
+    if not any(named):
+        return [(arguments, case) for case in cases]
+    rest = [word for word in arguments if word not in typed]
+    return [
+        ([*rest, f"method={','.join(sorted(own))}"] if own else arguments, case)
+        for case, own in zip(cases, named, strict=True)
+        if own or "method" not in case
     ]
 
 

@@ -13,6 +13,7 @@ import yaml
 
 from ddobench import registry
 from ddobench.cli.hooks import specify_points
+from ddobench.cli.sweeper import reduce_cases
 from ddobench.report.claims import read_claims
 from ddobench.runner.spec import Specification
 
@@ -146,3 +147,27 @@ def test_the_cross_has_every_combination_of_its_levels_on_each_task() -> None:
         levels = [sorted(set(column)) for column in zip(*combinations, strict=True)]
         assert sorted(combinations) == sorted(product(*levels)), task  # each of them, and once
         assert [len(names) for names in levels][1:] == [4, 3]
+
+
+CASES = [
+    {"method": "ga,fgm", "task": "chain"},
+    {"method": "fgm", "graph": "pairs"},
+    {"method": "rwr", "task": "nk"},
+    {"task": "rbf"},
+]
+
+
+@pytest.mark.parametrize(
+    ("typed", "kept"),
+    [
+        ("ga", [(0, "ga"), (3, "ga")]),
+        ("fgm,rwr", [(0, "fgm"), (1, "fgm"), (2, "rwr"), (3, "fgm,rwr")]),
+        ("mine", [(0, "mine"), (1, "mine"), (2, "mine"), (3, "mine")]),  # named by no case
+    ],
+)
+def test_typed_methods_leave_out_the_cases_of_others(
+    typed: str, kept: list[tuple[int, str]]
+) -> None:
+    expected = [(["seed=0", f"method={names}"], CASES[case]) for case, names in kept]
+    assert reduce_cases(["seed=0", f"method={typed}"], CASES) == expected
+    assert reduce_cases(["seed=0"], CASES) == [(["seed=0"], case) for case in CASES]
