@@ -8,6 +8,7 @@ was killed is simply run again.
 import fcntl
 import json
 import os
+import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -24,6 +25,7 @@ from ddobench.store.records import ARRAYS, LEFT_OUT, PLANE, SAMPLES
 from ddobench.store.runs import Place, Store, attempt, copy_papers, read_runs
 
 PARTS = (*ARRAYS, "samples")  # what can be left out: nothing that a report reads of every run
+_FOLDER = re.compile(r" results_dir=.*?(?= [-+~]| [\w.@/]+=|$)")
 Stamp = tuple[int, int, int, int]
 
 
@@ -192,11 +194,18 @@ def _stamp(path: Path) -> Stamp:
 
 
 def _leave_out(run: StoredRun, without: Collection[str], sampled: bool) -> tuple[StoredRun, bool]:
-    """Return a run without some parts, and whether it or one before has kept its samples."""
+    """Return a run without some parts, and whether it or one before has kept its samples.
+
+    Its command is left without the folder of its results, which is that of one machine.
+    """
     diagnostics, arrays = run.diagnostics(), run.arrays()
     samples = [name for name in (*SAMPLES, PLANE) if name in diagnostics]
     parts = [name for name in arrays if name in without]
     cells = dict(run.cells)
+    row = dict(zip(run.shared["names"], json.loads(cells["row"]), strict=True))
+    if row.get("command"):
+        row["command"] = _FOLDER.sub("", row["command"])
+        cells["row"] = json.dumps([*row.values()])
     if parts:
         kept = [array for name, array in arrays.items() if name not in parts]
         cells["arrays"] = join(kept, np.float32)

@@ -322,6 +322,24 @@ def test_a_published_record_says_what_it_was_left_without(published: Path) -> No
     assert second.diagnostics == {"edges": [[0, 1]], "left_out": list(SAMPLES)}
 
 
+def test_a_published_command_names_no_folder_of_this_machine(
+    store: Store, place: Place, tmp_path: Path
+) -> None:
+    typed = {
+        "python -m ddobench -m task=nk results_dir=/home/me/my runs seed=0": "task=nk seed=0",
+        "python -m ddobench -m results_dir=runs +designs=8 seed=1": "+designs=8 seed=1",
+        "python -m ddobench task=nk results_dir=runs -m seed=2": "task=nk -m seed=2",
+        "python -m ddobench -m seed=3 results_dir=../my runs": "seed=3",
+    }
+    for seed, command in enumerate(typed):
+        record = record_of(seed)
+        store.write(place, Record(**{**vars(record), "row": {**record.row, "command": command}}))
+    publish(store.folder, tmp_path / "copy")
+    found = load(tmp_path / "copy").set_index("seed")["command"]
+    for seed, rest in enumerate(typed.values()):
+        assert found[seed].removeprefix("python -m ddobench ").removeprefix("-m ") == rest
+
+
 def test_the_parts_to_leave_out_may_be_named(store: Store, place: Place, tmp_path: Path) -> None:
     store.write(place, sampled_record(0))
     publish(store.folder, tmp_path / "copy", ["values"])
