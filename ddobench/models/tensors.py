@@ -73,8 +73,8 @@ def fast_products(left: Tensor, right: Tensor) -> Iterator[None]:
     """Let PyTorch multiply left (..., m, k) and right (..., k, n) by the faster library.
 
     Which one it is depends on a single product, so that it is the same in a stack of any size.
-    Products with one row are never oneDNN's: in stacks of two it returned wrong numbers, seen with
-    PyTorch 2.13 after some thousands of other products.
+    Narrow products are never oneDNN's. With PyTorch 2.13 it leaves an output with one row unwritten
+    if the row lies in memory like a column, and then the next products of the same shape, too.
     """
     (m, k), n = left.shape[-2:], right.shape[-1]
     if not _ONEDNN or min(m, n) < NARROW or m * k * n <= SMALL or left.is_cuda:

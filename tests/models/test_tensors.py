@@ -145,6 +145,18 @@ def test_no_product_is_left_to_onednn_elsewhere(monkeypatch: pytest.MonkeyPatch)
         assert torch.get_float32_matmul_precision() == "highest"
 
 
+@pytest.mark.parametrize("seeds", [1, 2, 10])
+def test_a_product_with_one_row_is_written_into_a_column(
+    seeds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tensors, "_ONEDNN", True)
+    left, right = (one[:seeds] for one in operands("weights, lying", 128, 64, 1, torch.float32))
+    exact = torch.bmm(left.double(), right.double()).float()
+    column = torch.full((seeds, 64, 1), torch.nan)
+    torch.testing.assert_close(multiply(left, right, column.mT), exact, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(multiply(left, right), exact, rtol=1e-4, atol=1e-4)
+
+
 def test_products_have_the_precision_of_float32() -> None:
     for form in FORMS:
         left, right = operands(form, 128, 256, 64, torch.float32)
