@@ -7,7 +7,7 @@ TAG = v$(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 EXTRAS := rna,botorch,joblib,slurm,data,sklearn,excel
 TESTS_OF_EXTRAS := tests/tasks/test_rna.py tests/baselines/test_qlogei.py tests/test_conformance.py -k "rna or qlogei or bo_qei"
 PUBLISHED := regret signs peak known_graph chains chains_small chains_large training controls confidence supplement mixture later_code_map \
-	forms noise rows discovery binding landscapes cross rules surface trust coverage early_stopping parity superconductor factors
+	forms noise rows discovery binding landscapes cross rules surface trust coverage early_stopping parity superconductor factors regimes
 
 .PHONY: docs help setup demo test numerics quick coverage lint smoke slurm extras dist figures tables paper bench clean
 

@@ -70,6 +70,8 @@ def _places(run: dict[Any, Any]) -> list[tuple[str, str]]:
     places = [("rows", "all" if share == 100 else f"{share} %")]
     if run["n"] == USUAL_ROWS[run["task"]]:
         places += [(regime, levels[-1]) for regime, levels in [*LEVELS.items()][1:]]
+        if run["method"] == "naive":  # its design does not depend on where others start
+            places.append(("starts", LEVELS["starts"][0]))
     return places
 
 
