@@ -89,7 +89,7 @@ def binding(method: str, best: float, **changes: Any) -> list[dict[str, Any]]:
     scale = {"y_mean": 0.0, "y_sd": 1.0, "y_min": 0.0, "optimum": 1.0}
     (task,) = read_published()["tasks"]
     size = {"task": task["task"], "n": task["n"], "d": 8, "budget": task["budget"]}
-    return [run_row(method, seed=seed) | scale | size | changes
+    return [run_row(method, seed=20 + seed) | scale | size | changes
             | {"top_p100": best + 0.01 * (2 * seed - 1), "top_p50": 0.5}
             for seed in (0, 1)]  # fmt: skip
 

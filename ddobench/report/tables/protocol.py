@@ -35,6 +35,7 @@ from ddobench.report.tables.leaderboard import describe_scores
 from ddobench.report.tables.select import BY_SIZE, SERIES, is_best_visible
 from ddobench.report.tables.styles import Key, Style, paper_of
 from ddobench.scores import BEST_VISIBLE, OPTIMUM, TOP_BEST, TOP_HIGH, TOP_MEDIAN, Score
+from ddobench.seeds import parse_seeds
 
 PACKAGED = "published_numbers.yaml"  # in ddobench.conf
 NO_GAP = 0.03  # two labs with one protocol differ by as much on average
@@ -224,6 +225,7 @@ def parity_table(runs: pd.DataFrame) -> pd.DataFrame:
     for task in read_published()["tasks"]:
         size = {"task_variant": "", **{name: task[name] for name in ("task", "n", "budget")}}
         here = finished[(finished[[*size]] == pd.Series(size)).all(axis=1)]
+        here = here[here["seed"].isin([*parse_seeds(task["seeds"])])]
         for entry in task["rows"]:
             variant = entry.get("variant", "")
             own = here[(here["method"] == entry["method"]) & (here["method_variant"] == variant)]
