@@ -37,7 +37,7 @@ Deviations from the authors' code:
   rows;
 - categorical designs are relaxed to real codes with a normal likelihood (`RelaxedMethod`); their
   decoder has a softmax at each position;
-- designs of more than 128 codes are declined: 256 take a quarter of an hour for a seed on a CPU.
+- designs of more than 128 codes are declined: a seed with 80 takes 280 CPU seconds already.
 
 On categories the chain has cliques of 3 and a latent variable for each variable of the design: on
 TFBind8 these are the 4 cliques of 3 of `configs/tfbind8` (znowu/cliqueformer-code at 46501f7). Its
