@@ -18,10 +18,9 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from ddobench.coverage import TERMS
@@ -51,6 +50,9 @@ from ddobench.store.parquet import (
     to_stored,
 )
 from ddobench.store.records import ARRAYS, Record, TaskSample
+
+if TYPE_CHECKING:
+    import pandas as pd  # takes a third of a second, and sweeps and plans need no frames
 
 log = logging.getLogger(__name__)
 
@@ -428,8 +430,8 @@ def _read_run(path: Path, seed: int | None, columns: Sequence[str] = COLUMNS.nam
 class Survey:
     """A results folder read in one pass."""
 
-    runs: pd.DataFrame  # see `load`
-    curves: pd.DataFrame  # see `load_curves`
+    runs: "pd.DataFrame"  # see `load`
+    curves: "pd.DataFrame"  # see `load_curves`
     configs: dict[str, dict[str, Any]]  # resolved, by digest
     provenance: dict[str, dict[str, Any]]  # by the path of a run
     left_out: dict[str, str]  # why a file could not be used, by its path
@@ -455,13 +457,13 @@ def survey(folder: str | Path) -> Survey:
     )
 
 
-def load(folder: str | Path) -> pd.DataFrame:
+def load(folder: str | Path) -> "pd.DataFrame":
     """Return one row per run, failed ones included; unreadable files are named in a warning."""
     root = Path(folder)
     return _lay_out_runs(root, _summarise(root, False))
 
 
-def load_curves(folder: str | Path) -> pd.DataFrame:
+def load_curves(folder: str | Path) -> "pd.DataFrame":
     """Return one row per run and recorded iteration."""
     return _lay_out_curves(_summarise(Path(folder), True))
 
@@ -525,8 +527,10 @@ def _read_failure(path: Path) -> dict[str, Any]:
 
 def _lay_out_runs(
     root: Path, finished: dict[str, _Summary], left_out: dict[Path, str] | None = None
-) -> pd.DataFrame:
+) -> "pd.DataFrame":
     """Lay out the rows of finished runs, by path, and those of failed runs never finished since."""
+    import pandas as pd
+
     rows = [{**one.meta["row"], "path": path} for path, one in finished.items()]
     stored = {(row["digest"], row["seed"]) for row in rows}
     for path, row in _read_all(list_files(root, ERROR), _read_failure, left_out):
@@ -539,8 +543,10 @@ def _lay_out_runs(
     return _with_columns(frame, stored_names()).sort_values(list(IDENTITY), ignore_index=True)
 
 
-def _lay_out_curves(found: dict[str, _Summary]) -> pd.DataFrame:
+def _lay_out_curves(found: dict[str, _Summary]) -> "pd.DataFrame":
     """Stack the curves of runs, each named by its row, in the order of these names."""
+    import pandas as pd
+
     drawn = [one for one in found.values() if len(one.curves.get(ITERATION, ()))]
     if not drawn:
         return _with_columns(pd.DataFrame(columns=[*_NAMED, ITERATION]), curve_names())
@@ -560,7 +566,7 @@ def _lay_out_curves(found: dict[str, _Summary]) -> pd.DataFrame:
     return frame
 
 
-def _with_columns(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+def _with_columns(frame: "pd.DataFrame", names: Sequence[str]) -> "pd.DataFrame":
     """Add the promised columns that no run here has, empty."""
     return frame.assign(**{name: np.nan for name in names if name not in frame})
 
