@@ -25,7 +25,7 @@ from ddobench.errors import OutputError, UsageError
 from ddobench.fingerprints import fingerprint
 from ddobench.parts.pipeline import Pipeline
 from ddobench.parts.regressors import Regressor
-from ddobench.registry import entries
+from ddobench.registry import entries, read_choice
 from ddobench.report.beside import check_beside, rank_beside
 from ddobench.rng import Streams
 from ddobench.runner.build import CARD, TARGET, build_method
@@ -39,11 +39,12 @@ _FUNCTION, _PIPELINE = "random", "forest"  # methods without and with parts, to 
 
 def evaluate(
     method: Any,
-    task: str | TaskView | Sequence[str | TaskView],
+    task: str | TaskView | Sequence[str | TaskView] | None = None,
     d: int | Sequence[int] | None = None,
     n: int | Sequence[int] | None = None,
-    seed: int | str | Sequence[int] = 0,
+    seed: int | str | Sequence[int] | None = None,
     *,
+    suite: str | None = None,
     search: str | None = None,
     name: str | None = None,
     version: int | None = None,
@@ -53,7 +54,7 @@ def evaluate(
     many: bool = False,
     **keys: object,
 ) -> pd.DataFrame:
-    """Run a method of your own on a task, and return one row per run, as `load` does.
+    """Run a method of your own on a task or a suite, and return one row per run, as `load` does.
 
     `method` is a function `mine(x, y, space, k, rng)` or an object with `fit` and `predict`. The
     function gets the visible designs (N, d) and values (N,) as NumPy arrays, the space, how many
@@ -62,6 +63,9 @@ def evaluate(
     object is fitted to the rows, and `search` looks for its maximum: one that needs no gradient,
     by default `evolution`.
 
+    `suite="ddobench-1"` in place of a task runs every cell of that suite, on its seeds unless
+    `seed` says otherwise; without a suite `seed` is 0.
+
     What is stored already is not run again. `name` replaces the name of the function; `version`
     replaces its content as its identity. `beside="published"` (or a folder of runs) returns a
     leaderboard of the method and those runs, on the same seeds, in place of the runs. Other
@@ -69,7 +73,10 @@ def evaluate(
     """
     title = name or name_of(method)
     _check_name(title)
-    axes = {"d": d, "n": n, **keys}
+    cells = _read_cells(task, suite, d, n)
+    axes: dict[str, object] = dict(keys)
+    if seed is None:
+        seed = 0 if suite is None else read_choice("suite", suite)["seeds"]
     if _is_regressor(method):
         _check_no_surrogate([*keys, *overrides])
         axes = {"method": _PIPELINE, "search": search or "evolution", **axes}
@@ -78,13 +85,31 @@ def evaluate(
         if search is not None:
             raise UsageError(f"search={search} has no effect on a function")
         axes = {"method": _FUNCTION, **axes}
-    found = specify_all(axes, task, overrides)
+    found = [spec for one, size in cells for spec in specify_all({**axes, **size}, one, overrides)]
     specs = [respecify(spec, method, title, version) for spec in found]
     if beside is None:
         return run_all(specs, seed, results_dir, many)
     sizes = [vars(spec) | {"task_variant": spec.task_variant} for spec in specs]
     check_beside(beside, sizes, parse_seeds(seed))
     return rank_beside(run_all(specs, seed, results_dir, many), beside)
+
+
+def _read_cells(
+    task: Any, suite: str | None, d: Any, n: Any
+) -> list[tuple[Any, dict[str, object]]]:
+    """Return the tasks, each with its sizes and settings."""
+    if (task is None) == (suite is None):
+        given = "neither" if task is None else "both"
+        raise UsageError(f"evaluate needs a task or a suite, got {given}")
+    if suite is None:
+        return [(task, {"d": d, "n": n})]
+    if d is not None or n is not None:
+        raise UsageError("the cells of a suite have their sizes; leave d and n out")
+    known = [entry.name for entry in entries("suite")]
+    if suite not in known:
+        raise UsageError(f"there is no suite {suite!r}; there are {', '.join(known)}")
+    cells: list[dict[str, object]] = [*read_choice("suite", suite)["cells"].values()]
+    return [(cell["task"], {k: v for k, v in cell.items() if k != "task"}) for cell in cells]
 
 
 def _check_name(name: str) -> None:

@@ -10,7 +10,10 @@ import pandas as pd
 import pytest
 
 import ddobench
+from ddobench import evaluation
 from ddobench.errors import UsageError
+from ddobench.report.tables.matrix import read_suite
+from ddobench.report.tables.select import BY_SIZE
 from ddobench.store.runs import Store
 
 SMALL = {"d": 5, "n": 40, "budget": "tiny"}
@@ -60,6 +63,34 @@ def test_a_function_leaves_ordinary_records(tmp_path: Path) -> None:
     best = ddobench.run("naive", "rbf", seed="0-2", results_dir=tmp_path, **SMALL)  # type: ignore[arg-type]
     assert runs["data_digest"].tolist() == best["data_digest"].tolist()
     assert runs["data_digest"].nunique() == 3
+
+
+def test_a_function_runs_in_every_cell_of_a_suite(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite = read_suite("ddobench-1-lite")
+    runs = ddobench.evaluate(
+        top_rows, suite=suite.name, seed=3, budget="tiny", results_dir=tmp_path
+    )
+    found = set(runs[[*BY_SIZE]].assign(budget="full").itertuples(index=False, name=None))
+    assert found == set(suite.cells.values())
+    assert runs["status"].tolist() == ["ok"] * 4
+    monkeypatch.setattr(evaluation, "run_all", lambda specs, seed, *_: (len(specs), seed))
+    assert ddobench.evaluate(top_rows, suite=suite.name) == (4, str(suite.seeds))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({}, "a task or a suite, got neither"),
+        ({"task": "rbf", "suite": "ddobench-1"}, "a task or a suite, got both"),
+        ({"suite": "ddobench-1", "d": 5}, "leave d and n out"),
+        ({"suite": "lite"}, "there is no suite 'lite'; there are ddobench-1, ddobench-1-lite"),
+    ],
+)
+def test_a_suite_stands_in_place_of_a_task(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        ddobench.evaluate(top_rows, **wrong)
 
 
 def test_a_second_call_runs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
