@@ -27,7 +27,7 @@ _CLAIM = (
     *("id", "text", "source", "where", "declared", "command", "test", "again", "explained_by"),
 )
 _FILE = ("claims", "readings", "readings_note", "conclusion")
-_READING = ("name", "score", "variants", "n")
+_READING = ("name", "score", "variants", "n", "counts")
 _AGAIN = ("seeds", "declared", "command")
 _PLACE = ("kind", "task", "task_variant", "n", "d", "seeds", "budget", "score")
 _BOUNDS = ("above", "below", "between")
@@ -209,6 +209,7 @@ class Reading:
     score: str = ""  # instead of the headline
     variants: Mapping[str, str] = field(default_factory=dict)  # by method
     n: int | None = None
+    counts: bool = True  # when results are taken together
 
 
 @dataclass(frozen=True)
@@ -278,6 +279,7 @@ def _parse_reading(entry: Any) -> Reading:
         score=str(entry.get("score", "")),
         variants={str(method): str(variant) for method, variant in variants.items()},
         n=_whole(f"n of {about}", entry["n"]) if "n" in entry else None,
+        counts=bool(entry.get("counts", True)),
     )
 
 

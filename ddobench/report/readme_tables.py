@@ -339,10 +339,17 @@ _SHORT = {"holds": "\u2713", "fails": "\u2717", "undecided": "?", "not run": "",
 
 
 def paper() -> Iterator[str]:
-    """Yield the results of the paper's claims: a summary, then a line per claim."""
+    """Yield the results of the paper's claims: the conclusion, lists of claims, then readings."""
     readings = pd.read_csv(PUBLISHED / "tables" / "readings.csv", keep_default_na=False)
     claims = pd.read_csv(PUBLISHED / "tables" / "claims.csv", keep_default_na=False)
     texts = claims.drop_duplicates("id").set_index("id")["text"]
+    conclusion = claims[claims["id"] == read_claims().conclusion].iloc[0]
+    mean, low, high = (
+        f"{float(conclusion[name]):.2f}".replace("-", MINUS) for name in ("mean", "low", "high")
+    )
+    result = {"undecided": "is undecided"}.get(conclusion["verdict"], conclusion["verdict"])
+    numbers = f"{mean} [{low}, {high}] sd on {conclusion['seeds']} fresh seeds"
+    yield f"**The conclusion:** {conclusion['text']} That {result}: {numbers}."
     for title, together in (
         ("Robust, holding in every reading", "robust"),
         ("Depending on the reading", "depends on the reading"),
@@ -351,16 +358,8 @@ def paper() -> Iterator[str]:
     ):
         own = readings[readings["together"] == together]
         if len(own):
-            yield f"- **{title} ({len(own)} of {len(readings)}):** " + " ".join(
-                escape_markdown(texts[name]) for name in own["id"]
-            )
-    conclusion = claims[claims["id"] == read_claims().conclusion].iloc[0]
-    mean, low, high = (
-        f"{float(conclusion[name]):.2f}".replace("-", MINUS) for name in ("mean", "low", "high")
-    )
-    result = {"undecided": "is undecided"}.get(conclusion["verdict"], conclusion["verdict"])
-    numbers = f"{mean} [{low}, {high}] sd on {conclusion['seeds']} fresh seeds"
-    yield f"- **The conclusion:** {conclusion['text']} That {result}: {numbers}."
+            yield f"\n**{title}: {len(own)} of {len(readings)} claims**\n"
+            yield from (f"- {escape_markdown(texts[name])}" for name in own["id"])
     yield ""
     columns = [str(name) for name in readings if name not in ("id", "together")]
     yield f"| claim | {' | '.join(columns)} | together |"

@@ -10,7 +10,7 @@ the method ranks its own last designs, and every design counts. A claim that hol
 is robust, one that holds in none is refuted.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -259,11 +259,13 @@ class Outcome:
 
     verdict: Verdict
     readings: Mapping[str, Result]  # by name, the declared one first
+    counted: Container[str]  # the readings that are taken together
 
     @property
     def robustness(self) -> Robustness:
-        """Whether the result depends on the reading, over those that have runs."""
-        results = [result for result in self.readings.values() if result != "not run"]
+        """Whether the result depends on the reading, over those that count and have runs."""
+        results = [result for name, result in self.readings.items()
+                   if result != "not run" and name in self.counted]  # fmt: skip
         if self.verdict.result == "not run":
             return "not run"
         if set(results) == {"holds"}:
@@ -314,7 +316,8 @@ def _read_claim(
         asked = read_question(question, reading, runs)
         if asked is not None and asked != question:
             found[reading.name] = judge_claim(runs, replace(declared.claim, question=asked)).result
-    return Outcome(declared, found)
+    counted = {DECLARED, *(reading.name for reading in readings if reading.counts)}
+    return Outcome(declared, found, counted)
 
 
 def read_question(question: Question, reading: Reading, runs: pd.DataFrame) -> Question | None:

@@ -277,6 +277,16 @@ def test_the_declared_reading_decides_and_other_readings_give_robustness(
     assert (outcome.verdict.result, outcome.robustness) == (result, robustness)
 
 
+def test_a_reading_that_does_not_count_is_shown_alone() -> None:
+    rows = pairs(UP)
+    for row in rows:
+        row["best_oracle"] = row["seed"] + (DOWN[row["seed"]] if row["method"] == "mine" else 0.0)
+    apart = ORACLE | {"counts": False}
+    (outcome,) = judged_paper(rows, entry(), readings=[apart]).outcomes
+    assert [*outcome.readings.values()] == ["holds", "fails"]
+    assert outcome.robustness == "robust"
+
+
 def test_a_claim_with_more_rows_is_the_declared_reading_where_it_was_run() -> None:
     few, many = pairs(DOWN), pairs(UP, n=200)
     claims = [entry(), entry(n=200), entry(n=300)]
