@@ -174,7 +174,8 @@ class CostPlot:
                       markerfacecolor=color, markeredgecolor="white",
                       markeredgewidth=0.5)  # fmt: skip
         for one in front.to_dict("records"):
-            axes.annotate(one["label"], (one["seconds"], one["iqm"]), (4, 4), fontsize=7.5,
+            place = (one["seconds"], one["iqm"])  # above and left of it there is no point
+            axes.annotate(one["label"], place, (-5, 3), ha="right", fontsize=7.5,
                           textcoords="offset points", parse_math=False)  # fmt: skip
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
