@@ -216,6 +216,6 @@ def test_the_commands_of_the_demo_run(tmp_path: Path) -> None:
     assert [line.split()[2] for line in lines] == ["ddobench", "ddobench", "ddobench.report"]
     run_quickly(lines[0], tmp_path, "d=4,8", "budget=tiny")
     run_quickly(re.sub(r"method=\S+", "method=naive,linear", lines[1]), tmp_path)
-    run_quickly(lines[2], tmp_path, "formats=[svg]")
+    run_quickly(lines[2], tmp_path, "formats=[svg]", "task=quadratic")
     assert (tmp_path / "demo" / "report" / "index.html").is_file()
     assert "results/demo/report/index.html" in README.read_text(encoding="utf-8")
