@@ -199,6 +199,28 @@ def suite() -> Iterator[str]:
     yield table.strip()
 
 
+def few() -> Iterator[str]:
+    """Yield a line for each of the best methods in the cell with few rows of categories."""
+    if not _published_matrix().exists():
+        yield NO_SUITE
+        return
+    own = _suite_cells().query("cell == 'quadratic' and state == '' and sign == ''")
+    least = own.loc[own["method"] == BEST_VISIBLE_ROW, "share"].iloc[0]
+    own = own[own["share"] >= least].sort_values("share", ascending=False, kind="stable")
+    yield "| method | share of the optimum |\n|---|---|"
+    for row in own.to_dict("records"):
+        yield f"| {row['label']} | {100 * row['share']:.0f} % |"
+
+
+@functools.cache
+def _suite_cells() -> pd.DataFrame:
+    """Return the published methods and cells of the suite."""
+    table = pd.read_csv(PUBLISHED / "tables" / "suite.csv", keep_default_na=False)
+    numbers = ["share", "gain_low", "invalid", "seconds"]
+    table[numbers] = table[numbers].apply(pd.to_numeric, errors="coerce")
+    return table
+
+
 def _settings(file: str) -> str:
     """Return a block to unfold that shows a file."""
     return f'??? note "Settings"\n\n    ```yaml\n    --8<-- "{file}"\n    ```\n'
@@ -268,9 +290,7 @@ def short() -> Iterator[str]:
     text = _published_matrix().read_text(encoding="utf-8")
     lines = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
     ranked = {row[0]: row[2:4] for row in lines[2:] if row[2] != DASH}
-    table = pd.read_csv(PUBLISHED / "tables" / "suite.csv", keep_default_na=False)
-    numbers = ["gain_low", "invalid", "seconds"]
-    table[numbers] = table[numbers].apply(pd.to_numeric, errors="coerce")
+    table = _suite_cells()
     yield "| method | mean rank | IQM, % of the optimum | wins | invalid designs | CPU s per seed |"
     yield "|---|---|---|---|---|---|"
     for place, (label, (rank, middle)) in enumerate(ranked.items()):
@@ -394,6 +414,7 @@ TABLES: dict[str, tuple[Path, Callable[[], Iterator[str]]]] = {  # the page of e
     "scores": (DOCS / "glossary.md", scores),
     "cells": (DOCS / "suite.md", cells),
     "suite": (DOCS / "suite.md", suite),
+    "few": (DOCS / "suite.md", few),
     "cards": (DOCS / "method_cards.md", cards),
     "chains": (DOCS / "results.md", chains),
     "tfbind8": (DOCS / "results.md", tfbind8),
