@@ -44,7 +44,7 @@ TFBind8 these are the 4 cliques of 3 of `configs/tfbind8` (znowu/cliqueformer-co
 published number there has another protocol: the best fifth of the rows is hidden, and the mean of
 the best 10 of 1000 designs is reported.
 
-Commands: python -m ddobench -m method=cliqueformer,cliqueformer_told task=chain d=41 seed=0-9
+Commands: python -m ddobench -m method=cliqueformer method.told=false,true task=chain d=41 seed=0-9
 """
 
 from collections.abc import Iterator, Sequence
@@ -136,7 +136,7 @@ class Cliqueformer(RelaxedMethod):
         if codes > MOST_CODES:
             return f"attention between {codes:,} codes takes too long; it has at most {MOST_CODES}"
         if self.told and data.privileged.graphs is None:
-            return "told=true needs a known graph, and this task has none; use method=cliqueformer"
+            return "told=true needs a known graph, and this task has none; use method.told=false"
         return None
 
     def fit_codes(self, data: Dataset, rng: Streams) -> None:
