@@ -33,7 +33,7 @@ def on_files(files: Files, *, config: Any) -> Files:
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     """Link to what was added."""
     for name, source in PAGES.items():
-        markdown = markdown.replace(f"](../{source}", f"]({name}").replace(f"]({source}", f"]({name}")
+        markdown = re.sub(rf"\]\((\.\./)?{source}", f"]({name}", markdown)
     if page.file.src_uri in PAGES:
         markdown = markdown.replace("](docs/", "](")
     if page.file.src_uri.startswith("repository/"):

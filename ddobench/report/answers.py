@@ -30,9 +30,11 @@ def answer(matrix: Matrix) -> list[Answer]:
     ]
     if ranked.empty:
         return []
+    stability = _describe_stability(matrix)
     return [
-        *_warn_unstable(matrix),
+        *(one for one in stability if one.first),
         Answer(_describe_best(matrix, ranked), first=True),
+        *(one for one in stability if not one.first),
         Answer(_describe_families(matrix)),
         Answer(_describe_invalid(matrix)),
         Answer(_describe_cheapest(ranked)),
@@ -41,15 +43,25 @@ def answer(matrix: Matrix) -> list[Answer]:
     ]  # fmt: skip
 
 
-def _warn_unstable(matrix: Matrix) -> list[Answer]:
-    known = matrix.stability.dropna(subset="tau")
-    if known.empty or known["tau"].min() >= STABLE:
-        return []
-    least = known.sort_values("tau", kind="stable").iloc[0]
-    count = int((known["tau"] < STABLE).sum())
+_KINDS = {"cells": "without single cells", "seeds": "with other seeds", "score": "by other scores"}
+
+
+def _describe_stability(matrix: Matrix) -> list[Answer]:
+    """Say under which changes the order of the methods stays; above the matrix if not under all."""
+    known = matrix.stability.dropna(subset="tau").sort_values("tau", kind="stable")
+    worst = known.drop_duplicates("of").set_index("of")
+    least = {words: worst["tau"][of] for of, words in _KINDS.items() if of in worst.index}
+    stable = [f"{words} ({format_digits(tau, 2)} or more)"
+              for words, tau in least.items() if tau >= STABLE]  # fmt: skip
+    unstable = [words for words, tau in least.items() if tau < STABLE]
+    if not unstable:
+        text = f"The ranking is stable, by Kendall's tau: {', '.join(stable)}."
+        return [Answer(text)] if stable else []
+    first = known.iloc[0]
+    also = f" It is stable {' and '.join(stable)}." if stable else ""
     return [Answer(
-        f"The ranking is not stable: Kendall's tau is below {STABLE} after {count} of {len(known)} "
-        f"changes, {format_digits(least['tau'], 2)} after the worst ({least['change']}).",
+        f"The ranking is not stable {' and '.join(unstable)}: Kendall's tau is "
+        f"{format_digits(first['tau'], 2)} after the worst change ({first['change']}).{also}",
         first=True,
     )]  # fmt: skip
 

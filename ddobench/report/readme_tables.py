@@ -221,7 +221,6 @@ def few() -> Iterator[str]:
         yield f"| {row['label']} | {100 * row['share']:.0f} % |"
 
 
-@functools.cache
 def _suite_cells() -> pd.DataFrame:
     """Return the published methods and cells of the suite."""
     table = pd.read_csv(PUBLISHED / "tables" / "suite.csv", keep_default_na=False)

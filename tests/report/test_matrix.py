@@ -174,18 +174,20 @@ def test_the_answer_names_the_best_the_families_the_invalid_and_the_cheapest() -
                        rows_of("coms", [0.4, 0.4, 0.6, 0.4], seconds_cpu=9.0))  # fmt: skip
     texts = [one.text for one in answer(matrix)]
     assert texts[0].startswith("Best across 4 cells: Ga, mean rank 1.0 [1.0, 1.0] of 4")
-    assert "of 4: network 4, regression 4, guarded network 1." in texts[1]
-    assert "Linear 20 %; below 1 % for 3." in texts[2]
-    assert texts[3].startswith("Cheapest within one rank of the best: Ga, mean rank 1.0, 2 CPU")
-    assert texts[4].startswith("With correlated columns: Ga has 90 % of the optimum, shown to beat")
-    assert answer(matrix)[4].cells == (SURFACE,)
+    assert texts[1].startswith("The ranking is stable, by Kendall's tau: without single cells")
+    assert "of 4: network 4, regression 4, guarded network 1." in texts[2]
+    assert "Linear 20 %; below 1 % for 3." in texts[3]
+    assert texts[4].startswith("Cheapest within one rank of the best: Ga, mean rank 1.0, 2 CPU")
+    assert texts[5].startswith("With correlated columns: Ga has 90 % of the optimum, shown to beat")
+    assert answer(matrix)[5].cells == (SURFACE,)
 
 
 def test_the_first_sentence_says_if_the_ranking_is_not_stable_or_nothing_helps() -> None:
     shaky = matrix_of(rows_of("ga", 0.9, normalised_p50=0.1), rows_of("linear", 0.7))
     assert answer(shaky)[0].text == (
-        "The ranking is not stable: Kendall's tau is below 0.8 after 1 of 9 changes, \u22121.00 "
-        "after the worst (median of 128 designs, normalised by all data)."
+        "The ranking is not stable by other scores: Kendall's tau is \u22121.00 after the worst "
+        "change (median of 128 designs, normalised by all data). It is stable without single cells "
+        "(1.00 or more) and with other seeds (1.00 or more)."
     )
     poor = [one.text for one in answer(matrix_of(rows_of("ga", 0.2)))]
     assert any(text.startswith("No ranked method is better than") for text in poor)

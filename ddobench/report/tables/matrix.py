@@ -67,6 +67,7 @@ Flags = NDArray[np.bool_]
 BEST_VISIBLE_ROW = "best visible design"  # the key and the label of its row
 TIMES = "\u00d7"
 HOLES = {"declined": TIMES, "failed": "!", "missing": ""}  # what a cell shows that has no score
+_LEAST_SECONDS = 0.01
 SUITE_FIRST = 4  # the column of the first cell in the table for reading
 
 
@@ -181,24 +182,26 @@ class Matrix:
         before, after = (format_seeds([*self.suite.seeds][part])
                          for part in (slice(half), slice(half, None)))  # fmt: skip
         changes = {
-            **{f"without {name_cell(cell)}": np.delete(ranked, c, axis=1)
+            **{("cells", f"without {name_cell(cell)}"): np.delete(ranked, c, axis=1)
                for c, cell in enumerate(self.suite.cells)},
-            f"seeds {before}": ranked[:, :, :half],
-            f"seeds {after}": ranked[:, :, half:],
-            "best of 128 designs, normalised by all data": self._only_ranked(
+            ("seeds", f"seeds {before}"): ranked[:, :, :half],
+            ("seeds", f"seeds {after}"): ranked[:, :, half:],
+            ("seeds", f"seeds {self.suite.later}"): np.where(
+                repeated[:, None, None], later, np.nan),
+            ("score", "best of 128 designs, normalised by all data"): self._only_ranked(
                 self.scores[NORMALISED_BEST.name]),
-            "median of 128 designs, normalised by all data": self._only_ranked(
+            ("score", "median of 128 designs, normalised by all data"): self._only_ranked(
                 self.scores[NORMALISED_MEDIAN.name]),
-            f"seeds {self.suite.later}": np.where(repeated[:, None, None], later, np.nan),
         }  # fmt: skip
         orders = {change: mean_known(rank_in_cells(mean_known(values)))
                   for change, values in changes.items()}  # fmt: skip
-        orders["interquartile mean of shares"] = -middle_mean(ranked.reshape(len(ranked), -1))
+        middle = -middle_mean(ranked.reshape(len(ranked), -1))
+        orders["score", "interquartile mean of shares"] = middle
         rows = []
-        for change, order in orders.items():
+        for (of, change), order in orders.items():
             kept = self._enough & ~np.isnan(order)
             if kept.sum() > 1:  # a part of the methods is compared with the same part
-                values = changes.get(change, ranked)
+                values = changes.get((of, change), ranked)
                 whole = values.shape == ranked.shape  # a part of the cells with the same part
                 known = np.flatnonzero(~np.isnan(values).all(axis=(0, 2))) if whole else slice(None)
                 same = ranked[~np.isnan(order)][:, known]
@@ -207,9 +210,10 @@ class Matrix:
                 best = int(np.argmin(np.where(kept, order, np.inf)))
                 cells = same.shape[1]
                 where = f" ({cells} of {ranked.shape[1]} cells)" if cells < ranked.shape[1] else ""
-                rows.append({"change": f"{change}{where}", "tau": tau, "methods": int(kept.sum()),
+                rows.append({"of": of, "change": f"{change}{where}", "tau": tau,
+                             "methods": int(kept.sum()),
                              "best": self.labels[self.methods[best]]})  # fmt: skip
-        return pd.DataFrame(rows, columns=["change", "tau", "methods", "best"])
+        return pd.DataFrame(rows, columns=["of", "change", "tau", "methods", "best"])
 
     @cached_property
     def _ranked(self) -> Flags:
@@ -376,6 +380,8 @@ def describe_cell(cell: Row) -> str:
 
 
 def _format_seconds(seconds: float) -> str:
+    if 0 < seconds < _LEAST_SECONDS:
+        return f"<{_LEAST_SECONDS}"
     return f"{seconds:.3g}" if seconds == seconds else DASH
 
 
@@ -404,6 +410,7 @@ def explain_matrix(matrix: Matrix) -> str:
 def describe_stability(matrix: Matrix) -> Table:
     """Describe how far the order of the methods depends on cells, seeds and the score."""
     columns = [
+        word_column("of", "of"),
         word_column("change", "change"),
         number_column("Kendall's tau", "tau", lambda value: format_digits(value, 2)),
         number_column("methods", "methods"),
