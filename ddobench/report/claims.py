@@ -274,12 +274,15 @@ def _parse_reading(entry: Any) -> Reading:
     variants = entry.get("variants", {})
     if not isinstance(variants, Mapping):
         raise UsageError(f"variants of {about} must map methods to variants, got {variants!r}")
+    counts = entry.get("counts", True)
+    if not isinstance(counts, bool):
+        raise UsageError(f"counts of {about} must be true or false, got {counts!r}")
     return Reading(
         name=str(entry["name"]),
         score=str(entry.get("score", "")),
         variants={str(method): str(variant) for method, variant in variants.items()},
         n=_whole(f"n of {about}", entry["n"]) if "n" in entry else None,
-        counts=bool(entry.get("counts", True)),
+        counts=counts,
     )
 
 

@@ -140,6 +140,7 @@ MISTAKES: list[tuple[Any, str]] = [
     ({"claims": [], "readings": [{"name": "a", "score": "fame"}]}, "score of reading a must"),
     ({"claims": [], "readings": [{"name": "a", "n": "many"}]}, "n of reading a .* 'many'"),
     ({"claims": [], "readings": [{"name": "a", "variants": "b"}]}, "map methods to .*, got 'b'"),
+    ({"claims": [], "readings": [{"name": "a", "counts": "no"}]}, "counts of reading a .* 'no'"),
     *(({"claims": [entry(**change)]}, message) for change, message in (
         ({"kind": "hunch"}, "kind in the test of claim one must be one of level, difference"),
         ({"score": "fame"}, "score in the test of claim one must be one of final_model"),
