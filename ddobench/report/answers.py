@@ -121,7 +121,10 @@ def _describe_cheapest(ranked: pd.DataFrame) -> str:
 
 
 def _recommend(matrix: Matrix, reader: str, cells: Sequence[str]) -> str:
-    """Name the method of the best mean rank over some cells, among those ranked in all of them."""
+    """Name the method of the best mean rank over some cells, among those ranked in all of them.
+
+    If another method is first in several of the cells, name that, too.
+    """
     table = matrix.cells[matrix.cells["cell"].isin([*cells])]
     ranks = table.pivot_table("rank", ["method", "label"], "cell", aggfunc="mean").dropna()
     if ranks.empty or len(ranks.columns) < len(cells):
@@ -133,9 +136,15 @@ def _recommend(matrix: Matrix, reader: str, cells: Sequence[str]) -> str:
     above = int((own["gain_low"] > 0).sum())
     shown = "shown" if above else "not shown"
     where = f" in {above} of {len(cells)} cells" if above and len(cells) > 1 else ""
+    firsts = table[(table["rank"] == 1) & (table["method"] != BEST_VISIBLE_ROW)]["label"]
+    most = firsts.value_counts()
+    also = (
+        f" {most.index[0]} is first in {most.iloc[0]} of these cells."
+        if len(most) and most.iloc[0] > 1 and most.index[0] != label else ""
+    )  # fmt: skip
     return (
         f"With {reader}: {label} has {format_percent(own['share'].mean())} of the optimum, "
-        f"{shown} to beat the best visible design{where}."
+        f"{shown} to beat the best visible design{where}.{also}"
     )
 
 

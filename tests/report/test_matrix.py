@@ -1,5 +1,6 @@
 """Promises of the matrix of a suite: methods in cells, marked, ranked and put in words."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -180,6 +181,15 @@ def test_the_answer_names_the_best_the_families_the_invalid_and_the_cheapest() -
     assert texts[4].startswith("Cheapest within one rank of the best: Ga, mean rank 1.0, 2 CPU")
     assert texts[5].startswith("With correlated columns: Ga has 90 % of the optimum, shown to beat")
     assert answer(matrix)[5].cells == (SURFACE,)
+
+
+def test_a_method_that_is_first_in_several_cells_is_named_beside_the_best() -> None:
+    suite = replace(SUITE, readers={"any rows": [*SUITE.cells]})
+    for shares, named in (([None, 0.9, 0.9, 0.9], True), ([None, 0.9, None, None], False)):
+        matrix = matrix_of(rows_of("ga", 0.7), rows_of("linear", shares))
+        texts = [one.text for one in answer(replace(matrix, suite=suite))]
+        assert texts[-1].startswith("With any rows: Ga has 70 % of the optimum")
+        assert texts[-1].endswith(" Linear is first in 3 of these cells.") == named
 
 
 def test_the_first_sentence_says_if_the_ranking_is_not_stable_or_nothing_helps() -> None:
