@@ -65,7 +65,8 @@ def suite_figures(data: ReportData) -> Iterator[Figure]:
         yield Figure("ranks", file_stem("ranks", name), title, text, "",
                      ranking.means.rename_axis("method").rename("mean_rank").reset_index(),
                      commands, RankPlot(title, ranking, looks), table="suite")  # fmt: skip
-    if table[["seconds", "iqm"]].notna().all(axis=1).any():
+    known = table[["seconds", "iqm"]].notna().all(axis=1)
+    if (known & (table["family"] != "reference")).any():
         title = f"{name}: cost and share of the optimum"
         text = (
             "Interquartile mean of the shares of the optimum over the cells where a method is "
@@ -156,9 +157,8 @@ class CostPlot:
         """Draw one point per method."""
         drawing, (axes,) = panel_grid(1, self.title, [])
         landmark = data[data["method"] == BEST_VISIBLE_ROW]["iqm"]
-        points = data[
-            (data["method"] != BEST_VISIBLE_ROW) & data[["seconds", "iqm"]].notna().all(axis=1)
-        ]
+        known = data[["seconds", "iqm"]].notna().all(axis=1)
+        points = data[(data["family"] != "reference") & known]
         points = points.assign(seconds=points["seconds"].clip(lower=1e-3)).sort_values("seconds")
         free = float(landmark.max()) if len(landmark) else -np.inf
         before = points["iqm"].cummax().shift(fill_value=-np.inf).clip(lower=free)
