@@ -114,6 +114,7 @@ paper: setup ## the published sweeps (resumable), their records and figures; say
 	@echo "what the published runs cost, by the command that made them:"
 	@cat $(REPORT)/tables/command_costs.md || echo "not known yet; plan=true says what an experiment will cost"
 	for name in $(PUBLISHED); do $(BIN)/python -m ddobench -m experiment=$$name || exit 1; done
+	$(BIN)/python -m ddobench -m suite=ddobench-1 'method=glob(*)'
 	$(BIN)/python -m ddobench.compact results/runs --publish $(RECORDS)
 	$(BIN)/python -m ddobench.cli.plan $(RECORDS)
 	$(MAKE) figures
