@@ -272,7 +272,7 @@ def chains() -> Iterator[str]:
     costs = {one.method: one.cpu for one in read_published()
              if (one.task, one.budget, one.d, one.n) == ("chain", "full", *_SIZES[-1])}  # fmt: skip
     heads = [f"d={d}, n={n:,}" if n >= 10_000 else f"d={d}, n={n}" for d, n in _SIZES]
-    yield f"| method | {' | '.join(heads)} | invalid there | CPU s a seed |"
+    yield f"| method | {' | '.join(heads)} | invalid, d=41 | CPU s per seed, d=41 |"
     yield "|---" * (3 + len(heads)) + "|"
     optima = [f"{own['optimum'][own['method'] == 'naive'].mean():.2f}" for own in cells]
     yield f"| *optimum, exact* | {' | '.join(optima)} | | |"
