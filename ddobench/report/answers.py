@@ -43,14 +43,19 @@ def answer(matrix: Matrix) -> list[Answer]:
     ]  # fmt: skip
 
 
-_KINDS = {"cells": "without single cells", "seeds": "with other seeds", "score": "by other scores"}
+_KINDS = {
+    "cells": "without single cells",
+    "half of the seeds": "with half of the seeds",
+    "other seeds": "with other seeds",
+    "score": "under other scores",
+}
 
 
 def _describe_stability(matrix: Matrix) -> list[Answer]:
     """Say under which changes the order of the methods stays; above the matrix if not under all."""
     known = matrix.stability.dropna(subset="tau").sort_values("tau", kind="stable")
-    worst = known.drop_duplicates("of").set_index("of")
-    least = {words: worst["tau"][of] for of, words in _KINDS.items() if of in worst.index}
+    worst = known.drop_duplicates("kind").set_index("kind")["tau"]
+    least = {words: worst[kind] for kind, words in _KINDS.items() if kind in worst}
     stable = [f"{words} ({format_digits(tau, 2)} or more)"
               for words, tau in least.items() if tau >= STABLE]  # fmt: skip
     unstable = [words for words, tau in least.items() if tau < STABLE]
@@ -68,9 +73,11 @@ def _describe_stability(matrix: Matrix) -> list[Answer]:
 
 def _describe_best(matrix: Matrix, ranked: pd.DataFrame) -> str:
     first = ranked.iloc[0]
+    ranked_in = int(first["ranked"])
+    where = f" in the {ranked_in} where it is ranked" if ranked_in < len(matrix.suite.cells) else ""
     text = (
         f"Best across {len(matrix.suite.cells)} cells: {first['label']}, mean rank "
-        f"{format_span(first, 'rank', 1, 1)} of {len(matrix.methods)}"
+        f"{format_span(first, 'rank', 1, 1)} of {len(matrix.methods)}{where}"
     )
     visible = float(matrix.table.loc[matrix.table["method"] == BEST_VISIBLE_ROW, "rank"].iloc[0])
     if visible < first["rank"]:

@@ -183,6 +183,14 @@ def test_the_answer_names_the_best_the_families_the_invalid_and_the_cheapest() -
     assert answer(matrix)[5].cells == (SURFACE,)
 
 
+def test_the_best_method_is_said_to_be_ranked_in_fewer_cells() -> None:
+    mine = rows_of("fgm", 0.9)
+    for row in mine:
+        row["privileges"] = "graph" if row["task"] == "nk" else ""
+    texts = [one.text for one in answer(matrix_of(mine, rows_of("ga", 0.2)))]
+    assert any("Fgm, mean rank 1.0 [1.0, 1.0] of 3 in the 3 where it is ranked" in t for t in texts)
+
+
 def test_a_method_that_is_first_in_several_cells_is_named_beside_the_best() -> None:
     suite = replace(SUITE, readers={"any rows": [*SUITE.cells]})
     for shares, named in (([None, 0.9, 0.9, 0.9], True), ([None, 0.9, None, None], False)):
@@ -195,9 +203,9 @@ def test_a_method_that_is_first_in_several_cells_is_named_beside_the_best() -> N
 def test_the_first_sentence_says_if_the_ranking_is_not_stable_or_nothing_helps() -> None:
     shaky = matrix_of(rows_of("ga", 0.9, normalised_p50=0.1), rows_of("linear", 0.7))
     assert answer(shaky)[0].text == (
-        "The ranking is not stable by other scores: Kendall's tau is \u22121.00 after the worst "
+        "The ranking is not stable under other scores: Kendall's tau is \u22121.00 after the worst "
         "change (median of 128 designs, normalised by all data). It is stable without single cells "
-        "(1.00 or more) and with other seeds (1.00 or more)."
+        "(1.00 or more) and with half of the seeds (1.00 or more)."
     )
     poor = [one.text for one in answer(matrix_of(rows_of("ga", 0.2)))]
     assert any(text.startswith("No ranked method is better than") for text in poor)

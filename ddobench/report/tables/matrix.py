@@ -184,9 +184,9 @@ class Matrix:
         changes = {
             **{("cells", f"without {name_cell(cell)}"): np.delete(ranked, c, axis=1)
                for c, cell in enumerate(self.suite.cells)},
-            ("seeds", f"seeds {before}"): ranked[:, :, :half],
-            ("seeds", f"seeds {after}"): ranked[:, :, half:],
-            ("seeds", f"seeds {self.suite.later}"): np.where(
+            ("half of the seeds", f"seeds {before}"): ranked[:, :, :half],
+            ("half of the seeds", f"seeds {after}"): ranked[:, :, half:],
+            ("other seeds", f"seeds {self.suite.later}"): np.where(
                 repeated[:, None, None], later, np.nan),
             ("score", "best of 128 designs, normalised by all data"): self._only_ranked(
                 self.scores[NORMALISED_BEST.name]),
@@ -198,10 +198,10 @@ class Matrix:
         middle = -middle_mean(ranked.reshape(len(ranked), -1))
         orders["score", "interquartile mean of shares"] = middle
         rows = []
-        for (of, change), order in orders.items():
+        for (kind, change), order in orders.items():
             kept = self._enough & ~np.isnan(order)
             if kept.sum() > 1:  # a part of the methods is compared with the same part
-                values = changes.get((of, change), ranked)
+                values = changes.get((kind, change), ranked)
                 whole = values.shape == ranked.shape  # a part of the cells with the same part
                 known = np.flatnonzero(~np.isnan(values).all(axis=(0, 2))) if whole else slice(None)
                 same = ranked[~np.isnan(order)][:, known]
@@ -210,10 +210,10 @@ class Matrix:
                 best = int(np.argmin(np.where(kept, order, np.inf)))
                 cells = same.shape[1]
                 where = f" ({cells} of {ranked.shape[1]} cells)" if cells < ranked.shape[1] else ""
-                rows.append({"of": of, "change": f"{change}{where}", "tau": tau,
+                rows.append({"kind": kind, "change": f"{change}{where}", "tau": tau,
                              "methods": int(kept.sum()),
                              "best": self.labels[self.methods[best]]})  # fmt: skip
-        return pd.DataFrame(rows, columns=["of", "change", "tau", "methods", "best"])
+        return pd.DataFrame(rows, columns=["kind", "change", "tau", "methods", "best"])
 
     @cached_property
     def _ranked(self) -> Flags:
@@ -410,7 +410,7 @@ def explain_matrix(matrix: Matrix) -> str:
 def describe_stability(matrix: Matrix) -> Table:
     """Describe how far the order of the methods depends on cells, seeds and the score."""
     columns = [
-        word_column("of", "of"),
+        word_column("kind", "kind"),
         word_column("change", "change"),
         number_column("Kendall's tau", "tau", lambda value: format_digits(value, 2)),
         number_column("methods", "methods"),
