@@ -1,6 +1,7 @@
 """The sweeper: stacks jobs that differ only in their seed, and drops what is stored.
 
-It is Hydra's basic sweeper up to the list of jobs, so every launcher works with it unchanged. A job
+It is Hydra's basic sweeper up to the list of jobs, so every launcher works with it unchanged. Only
+the jobs of this process skip Hydra's launcher, which would compose each configuration again. A job
 gets `seed='0-9,20-24'` with at most `seeds_per_job` seeds. By default there are only as many as
 keep all workers of a launcher busy.
 """
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.plugins import Plugins
-from hydra.core.utils import JobReturn
+from hydra.core.utils import JobReturn, JobStatus
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, OmegaConf
 
@@ -207,7 +208,7 @@ class SeedSweeper(BasicSweeper):
         try:
             with announce(store, command, goals) as sweep, reporting(missing) as reporter:
                 if local:
-                    return self.launcher.launch(make_jobs(points), initial_job_idx=0)
+                    return [_run_here(*job, store, command) for job in split_points(points)]
                 target = _read_launcher(self.config).get("_target_")
                 with (
                     following(lambda: sweep.count_done(store.folder), reporter),
@@ -235,7 +236,9 @@ class SeedSweeper(BasicSweeper):
         assert self.config is not None
         launcher, cores = _read_launcher(self.config), count_cores()
         workers = count_workers(launcher, cores)
-        jobs = make_jobs(points, workers)
+        jobs = [
+            [*point.overrides, f"seed='{seeds}'"] for point, seeds in split_points(points, workers)
+        ]
         if workers > 1:
             runs = sum(len(point.missing) for point in points)
             print(f"{runs} runs in {len(jobs)} jobs for {workers} workers")
@@ -256,14 +259,26 @@ def _read_launcher(config: DictConfig) -> dict[str, Any]:
     )
 
 
-def make_jobs(points: Sequence[Point], workers: int = 1) -> list[list[str]]:
-    """Return the overrides of each job."""
+def split_points(points: Sequence[Point], workers: int = 1) -> list[tuple[Point, Seeds]]:
+    """Return the points and seeds of each job."""
     shares = share_seeds([len(point.missing) for point in points], workers)
     return [
-        [*point.overrides, f"seed='{seeds}'"]
+        (point, seeds)
         for point, share in zip(points, shares, strict=True)
         for seeds in point.missing.split(point.spec.seeds_per_job or min(share, point.spec.stack))
     ]
+
+
+def _run_here(point: Point, seeds: Seeds, store: "Store", command: str) -> JobReturn:
+    """Run a job as Hydra's launcher of this process would, but compose nothing again."""
+    from ddobench.runner.batches import execute
+
+    job = JobReturn(overrides=[*point.overrides, f"seed='{seeds}'"], status=JobStatus.COMPLETED)
+    try:
+        job.return_value = execute(point.spec, [*seeds], store, command)
+    except Exception as error:  # the other jobs are run all the same
+        job.status, job.return_value = JobStatus.FAILED, error
+    return job
 
 
 def reduce_cases(

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 import ddobench
-from ddobench.cli.sweeper import Point, make_jobs
+from ddobench.cli.sweeper import Point, split_points
 from ddobench.cli.workers import (
     THREADS,
     check_installed,
@@ -263,8 +263,8 @@ def test_workers_share_the_seeds_of_a_point_unless_the_user_has_said_how(
     asked: int | None, workers: int, seeds: list[str]
 ) -> None:
     spec, wanted = replace(specify_fake(Climb), seeds_per_job=asked), parse_seeds("0-19")
-    jobs = make_jobs([Point(["d=3"], spec, wanted, wanted)], workers)
-    assert jobs == [["d=3", f"seed='{some}'"] for some in seeds]
+    point = Point(["d=3"], spec, wanted, wanted)
+    assert split_points([point], workers) == [(point, parse_seeds(some)) for some in seeds]
 
 
 def test_jobs_wait_where_a_launcher_would_start_them_all_at_once() -> None:
