@@ -35,12 +35,12 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from ddobench.errors import UsageError, check_whole
-from ddobench.models.adapting import Parameters, feed, parameters_of, step_gradient
+from ddobench.models.adapting import Parameters, feed, parameters_of, step, step_gradient
 from ddobench.parts.search import TopAscent
 from ddobench.parts.surrogates import Model, NetworkModel, Surrogate
 from ddobench.rng import Streams
 
-DESIGNS_AT_ONCE = 32
+DESIGNS_AT_ONCE = 8  # whose networks fit into a cache
 
 
 @dataclass(kw_only=True)
@@ -150,8 +150,7 @@ class Mentors:
             slope = step_gradient(parameters, loss(label), rate, afterwards, label)
             label = (label.detach() - self.settings.label_rate * slope).clamp(0, 1)
         slopes = torch.autograd.grad(loss(label).sum(), parameters)
-        pairs = zip(parameters, slopes, strict=True)
-        return [one.detach() - rate * slope for one, slope in pairs]
+        return step([one.detach() for one in parameters], slopes, rate)
 
     def _climb(self, parameters: Parameters, designs: Tensor) -> tuple[Tensor, Tensor]:
         """Return the mean of the networks of designs (D, e), (D,), and its gradient."""

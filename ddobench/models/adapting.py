@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from ddobench.models.networks import StackedMLP
+from ddobench.models.tensors import affine
 
 Parameters = list[Tensor]
 
@@ -34,10 +35,16 @@ def feed(
 ) -> Tensor:  # (M, B, in) -> (M, B)
     """Return the single output of each network on its own rows."""
     for place in range(0, len(parameters), 2):
-        x = torch.baddbmm(parameters[place + 1], x, parameters[place])
+        x = affine(parameters[place + 1], x, parameters[place])
         if place + 2 < len(parameters):
             x = activate(x)
     return x.squeeze(2)
+
+
+def step(parameters: Parameters, slopes: Sequence[Tensor], rate: float) -> Parameters:
+    """Return the parameters after a plain step down the slopes."""
+    pairs = zip(parameters, slopes, strict=True)
+    return [torch.sub(one, slope, alpha=rate) for one, slope in pairs]
 
 
 def lengths(tensors: Sequence[Tensor]) -> list[Tensor]:  # (M, in, out) each -> (M, 1, 1) each
@@ -57,7 +64,7 @@ def step_gradient(
     The step is a plain one of the given rate; the loss before it depends on the setting.
     """
     slopes = torch.autograd.grad(loss.sum(), parameters, create_graph=True)
-    stepped = [one - rate * slope for one, slope in zip(parameters, slopes, strict=True)]
+    stepped = step(parameters, slopes, rate)
     (gradient,) = torch.autograd.grad(afterwards(stepped).sum(), [setting], retain_graph=True)
     return gradient
 

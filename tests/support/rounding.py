@@ -36,7 +36,7 @@ def by_address(left: Tensor, right: Tensor, *, out: Tensor | None = None) -> Ten
 
 
 def _nudge(product: Tensor, odd: Callable[[int], bool], out: Tensor | None) -> Tensor:
-    for seed, matrix in enumerate(product):
-        if odd(seed):
-            matrix.copy_(torch.nextafter(matrix, torch.full_like(matrix, math.inf)))
+    up = torch.nextafter(product.detach(), torch.full_like(product, math.inf)) - product.detach()
+    up[[seed for seed in range(len(product)) if not odd(seed)]] = 0
+    product = product + up  # not in place, for the sake of autograd
     return product if out is None else out.copy_(product)
