@@ -63,7 +63,7 @@ def _describe_stability(matrix: Matrix) -> list[Answer]:
         text = f"The ranking is stable, by Kendall's tau: {', '.join(stable)}."
         return [Answer(text)] if stable else []
     first = known.iloc[0]
-    also = f" It is stable {' and '.join(stable)}." if stable else ""
+    also = f" It is stable {', '.join(stable)}." if stable else ""
     return [Answer(
         f"The ranking is not stable {' and '.join(unstable)}: Kendall's tau is "
         f"{format_digits(first['tau'], 2)} after the worst change ({first['change']}).{also}",

@@ -205,7 +205,7 @@ def test_the_first_sentence_says_if_the_ranking_is_not_stable_or_nothing_helps()
     assert answer(shaky)[0].text == (
         "The ranking is not stable under other scores: Kendall's tau is \u22121.00 after the worst "
         "change (median of 128 designs, normalised by all data). It is stable without single cells "
-        "(1.00 or more) and with half of the seeds (1.00 or more)."
+        "(1.00 or more), with half of the seeds (1.00 or more)."
     )
     poor = [one.text for one in answer(matrix_of(rows_of("ga", 0.2)))]
     assert any(text.startswith("No ranked method is better than") for text in poor)
